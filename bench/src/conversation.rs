@@ -17,7 +17,7 @@ use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::middleware::{HydrateConversation, Next, hydrate_conversation};
 use haft::stores::TurnDir;
 use haft::turn::{Timestamp, TurnContext, TurnOutcome};
-use haft::{Agent, Message, Tool, TurnInput};
+use haft::{Agent, Message, Tool, Turn};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -107,8 +107,8 @@ fn measure(turns: usize, hydrate: HydrateConversation) -> Result<Vec<Sample>, St
         let mut times = Vec::new();
         for turn in first..=last {
             let before = spent.load(Ordering::Relaxed);
-            let input = input(turn)?;
-            let report = runtime.block_on(agent.run(input)).map_err(|error| error.to_string())?;
+            let input = input(&agent, turn)?;
+            let report = runtime.block_on(input.report()).map_err(|error| error.to_string())?;
             if report.outcome != TurnOutcome::Completed {
                 return Err(format!(
                     "turn {turn} ended as {:?}: {:?}",
@@ -165,11 +165,11 @@ fn agent(
         .map_err(|error| error.to_string())
 }
 
-fn input(turn: usize) -> Result<TurnInput, String> {
+fn input(agent: &Agent, turn: usize) -> Result<Turn, String> {
     let text = format!("Question {turn}: is there anything wrong in the log of today?");
     let message = Message::user_at(format!("question-{turn}"), text, Timestamp::EPOCH);
     let message = message.map_err(|error| error.to_string())?;
-    Ok(TurnInput::new("You watch a log.").conversation("watch").message(message))
+    Ok(agent.turn(message).system("You watch a log.").conversation("watch"))
 }
 
 /// What the files below a directory hold.

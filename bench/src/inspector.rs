@@ -18,7 +18,7 @@ use haft::schema::{integer, object, string};
 use haft::stores::{SpoolPayload, TurnDir};
 use haft::tools::{ByteStream, ToolEffect};
 use haft::turn::Limits;
-use haft::{Agent, Args, Tool, ToolFailure, TurnInput};
+use haft::{Agent, Args, Tool, ToolFailure};
 use haft_inspector::Inspector;
 use haft_server::{Api, Guard};
 use serde::Deserialize;
@@ -85,8 +85,8 @@ async fn measure(options: Options, modules: &Path) -> Result<Figures, String> {
 }
 
 async fn run_turn(agent: Agent, id: &str) -> Result<(), String> {
-    let input = TurnInput::new("You read sensors and logs.").id(id).user("Read everything.");
-    agent.run(input).await.map(drop).map_err(text)
+    let input = agent.turn("Read everything.").system("You read sensors and logs.").id(id);
+    input.report().await.map(drop).map_err(text)
 }
 
 /// How many steps the long turn has, and how many calls each of them.

@@ -17,7 +17,7 @@ use haft::stores::{
 };
 use haft::turn::{Cancellation, GatePolicy};
 use haft::worker::Worker;
-use haft::{Agent, Tool, TurnInput};
+use haft::{Agent, Tool, Turn};
 use haft_testkit::PostgresServer;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -90,7 +90,7 @@ async fn measure_wakes(url: &str, rounds: usize) -> Result<Row, String> {
     let decider = agent(&elsewhere)?;
     let mut times = Vec::new();
     for _ in 0..rounds.max(5) {
-        let turn = decider.enqueue(TurnInput::new("Ask.")).await.map_err(text)?;
+        let turn = decider.turn([]).system("Ask.").submit().await.map_err(text)?;
         let gate = loop {
             let open = decider.gates().open_gates(Some(turn.clone())).await.map_err(text)?;
             let summary = elsewhere.turns().summary(turn.clone()).await.map_err(text)?;
@@ -123,7 +123,7 @@ fn start_worker(stores: &OpenStores, agent: Agent) -> (JoinSet<Result<(), String
     let worker = Worker::builder(Arc::clone(stores.turns()), agent).build();
     let mut task = JoinSet::new();
     let until = stop.clone();
-    task.spawn(async move { worker.run_until(until).await.map(|_| ()).map_err(text) });
+    task.spawn(async move { worker.run_until(until.cancelled()).await.map(|_| ()).map_err(text) });
     (task, stop)
 }
 

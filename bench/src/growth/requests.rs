@@ -9,7 +9,7 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::transport::{Body, HttpError, Request, Response, Transport, response};
 use haft::providers::{Options, Provider};
 use haft::tools::ToolEffect;
-use haft::turn::{Agent, Limits, Timestamp, TurnInput, TurnOutcome};
+use haft::turn::{Agent, Limits, Timestamp, Turn, TurnOutcome};
 use haft::{Message, Tool};
 use serde_json::{Value, json};
 
@@ -83,7 +83,7 @@ fn complete(
     agent: &Agent,
     exchanges: usize,
 ) -> Result<(), String> {
-    let report = runtime.block_on(agent.run(input(exchanges)?)).map_err(text)?;
+    let report = runtime.block_on(input(&agent, exchanges)?.report()).map_err(text)?;
     match report.outcome {
         TurnOutcome::Completed => Ok(()),
         outcome => Err(format!("the turn ended as {outcome:?}: {:?}", report.error)),
@@ -117,9 +117,9 @@ const CALL: &str = concat!(
     "\n\ndata: [DONE]\n\n"
 );
 
-fn input(exchanges: usize) -> Result<TurnInput, String> {
+fn input(agent: &Agent, exchanges: usize) -> Result<Turn, String> {
     let at = Timestamp::EPOCH;
-    let mut input = TurnInput::new("You help.");
+    let mut input = agent.turn([]).system("You help.");
     for n in 0..exchanges {
         let asked = format!("Question {n}: is there anything wrong in the log of this day?");
         input = input.message(Message::user_at(format!("q-{n}"), asked, at).map_err(text)?);

@@ -10,7 +10,7 @@ use haft::stores::{
     ClaimFilter, LeaseRequest, MemorySpoolStore, MemoryStore, NewTurn, SqliteStore, StoreWrite,
     TurnDir, TurnQuery, TurnStatus, TurnStore, TurnStoreExt as _,
 };
-use haft::turn::{Agent, AgentBuilder, Timestamp, TurnError, TurnInput, TurnOutcome, TurnReport};
+use haft::turn::{Agent, AgentBuilder, Timestamp, Turn, TurnError, TurnOutcome, TurnReport};
 use haft::{Message, Tool};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -30,8 +30,8 @@ pub(super) fn conversation(turns: usize) -> Result<f64, String> {
     for turn in 0..turns {
         let asked = format!("Question {turn}: is there anything wrong in the log of today?");
         let asked = Message::user_at(format!("q-{turn}"), asked, Timestamp::EPOCH).map_err(text)?;
-        let input = TurnInput::new("You watch a log.").conversation("watch").message(asked);
-        finish(runtime.block_on(agent.run(input)).map_err(text)?.outcome)?;
+        let input = agent.turn(asked).system("You watch a log.").conversation("watch");
+        finish(runtime.block_on(input.report()).map_err(text)?.outcome)?;
     }
     drop(agent);
     runtime.block_on(store.close());
@@ -74,7 +74,7 @@ fn collect_garbage(
                 finish_next(&mut running).await?;
             }
             let (agent, id) = (agent.clone(), format!("turn-{turn}"));
-            running.spawn(async move { agent.run(TurnInput::new("You help.").id(id)).await });
+            running.spawn(async move { agent.turn([]).system("You help.").id(id).report().await });
         }
         while !running.is_empty() {
             finish_next(&mut running).await?;

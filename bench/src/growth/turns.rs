@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::stores::{MemoryStore, TurnStore as _};
 use haft::tools::ToolEffect;
-use haft::turn::{Limits, TurnInput, TurnOutcome};
+use haft::turn::{Limits, TurnOutcome};
 use haft::{Agent, Tool};
 use serde_json::json;
 
@@ -51,7 +51,7 @@ pub(super) fn with_stash(iterations: usize) -> Result<f64, String> {
     let builder = Agent::builder(executor).store(Arc::clone(&store) as _);
     let agent = builder.limits(limits(iterations)).build().map_err(text)?;
     let runtime = runtime()?;
-    let report = runtime.block_on(agent.run(TurnInput::new("You help."))).map_err(text)?;
+    let report = runtime.block_on(agent.turn([]).system("You help.").report()).map_err(text)?;
     if report.outcome != TurnOutcome::Completed {
         return Err(format!("the turn ended otherwise: {:?}", report.error));
     }
@@ -95,7 +95,7 @@ fn limits(calls: usize) -> Limits {
 fn run(agent: &Agent) -> Result<f64, String> {
     let runtime = runtime()?;
     cpu_time(|| {
-        let report = runtime.block_on(agent.run(TurnInput::new("You help."))).map_err(text)?;
+        let report = runtime.block_on(agent.turn([]).system("You help.").report()).map_err(text)?;
         match report.outcome {
             TurnOutcome::Completed => Ok(()),
             outcome => Err(format!("the turn ended as {outcome:?}: {:?}", report.error)),

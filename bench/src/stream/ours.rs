@@ -13,7 +13,7 @@ use haft::providers::transport::{Body, Request, Transport, response};
 use haft::providers::transport::{HttpError, Response};
 use haft::records::Message;
 use haft::tools::ToolEffect;
-use haft::turn::{Agent, Timestamp, TurnInput, TurnOutcome};
+use haft::turn::{Agent, Timestamp, TurnOutcome};
 use haft::{BoxFuture, Tool, ToolArgs, ToolFailure};
 use serde_json::Map;
 
@@ -116,8 +116,8 @@ struct Note {
 /// Runs one turn: the long answer, its calls, the brief one.
 pub(crate) async fn turn(agent: &Agent) -> Result<Answer, String> {
     let hello = Message::user_at("m-1", "Go on.", Timestamp::EPOCH).map_err(|it| it.to_string())?;
-    let input = TurnInput::new("You help.").message(hello);
-    let report = agent.run(input).await.map_err(|error| error.to_string())?;
+    let input = agent.turn(hello).system("You help.");
+    let report = input.report().await.map_err(|error| error.to_string())?;
     if report.outcome != TurnOutcome::Completed || report.text() != "Done." {
         return Err(format!("the turn ended otherwise: {:?}", report.error));
     }

@@ -58,9 +58,7 @@ async fn waiting(turns: usize, seconds: u64) -> Result<Figures, String> {
     let before = resident("VmRSS:")?;
     let mut running = JoinSet::new();
     for _ in 0..turns {
-        let agent = agent.clone();
-        let input = workload::input()?;
-        running.spawn(async move { agent.run(input).await });
+        running.spawn(workload::input(&agent)?.report());
     }
     while open.load(Ordering::SeqCst) < turns {
         pause(Duration::from_millis(10)).await;

@@ -14,7 +14,7 @@ use haft::stores::MemoryStore;
 use haft::stores::TurnStore;
 use haft::tools::ToolEffect;
 use haft::turn::Timestamp;
-use haft::turn::{Agent, AgentBuilder, TurnInput, TurnOutcome};
+use haft::turn::{Agent, AgentBuilder, Turn, TurnOutcome};
 use haft::{Tool, ToolFailure};
 use tokio::runtime::Runtime;
 use tokio::task::{JoinSet, yield_now};
@@ -150,7 +150,7 @@ impl Turns for Ours {
 
 /// Runs one of our turns to its end.
 pub(crate) async fn one(agent: &Agent) -> Result<(), String> {
-    let report = agent.run(input()?).await.map_err(|error| error.to_string())?;
+    let report = input(&agent)?.report().await.map_err(|error| error.to_string())?;
     if report.outcome == TurnOutcome::Completed
         && report.text() == ANSWER
         && report.calls.len() == 2
@@ -160,9 +160,9 @@ pub(crate) async fn one(agent: &Agent) -> Result<(), String> {
     Err(format!("the turn ended otherwise: {report:?}"))
 }
 
-pub(crate) fn input() -> Result<TurnInput, String> {
+pub(crate) fn input(agent: &Agent) -> Result<Turn, String> {
     let said = Message::user_at("m-1", "What about the weather?", Timestamp::EPOCH);
-    Ok(TurnInput::new("You help.").message(said.map_err(|error| error.to_string())?))
+    Ok(agent.turn(said.map_err(|error| error.to_string())?).system("You help."))
 }
 
 /// Turns with a new store in memory.

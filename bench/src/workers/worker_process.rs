@@ -7,7 +7,7 @@ use haft::executors::ScriptExecutor;
 use haft::stores::OpenStores;
 use haft::turn::Cancellation;
 use haft::worker::Worker;
-use haft::{Agent, Tool, TurnInput};
+use haft::{Agent, Tool};
 
 use super::{await_ends, entry, now, open, plain_queue, text};
 use crate::report::{FLOOR, Row};
@@ -63,7 +63,7 @@ pub(super) async fn measure_throughput(url: &str, turns: usize) -> Result<Row, S
         let stores = open(url, &schema).await?;
         let agent = build_agent(&stores)?;
         for _ in 0..turns {
-            agent.enqueue(TurnInput::new("Look.")).await.map_err(text)?;
+            agent.turn([]).system("Look.").submit().await.map_err(text)?;
         }
         let began = now();
         let started: Result<Vec<_>, String> =
@@ -99,7 +99,7 @@ pub(crate) fn run_job(url: Option<&str>) -> Result<(), String> {
     println!("connected");
     let stop = Cancellation::new();
     let until = stop.clone();
-    let task = runtime.spawn(async move { worker.run_until(until).await });
+    let task = runtime.spawn(async move { worker.run_until(until.cancelled()).await });
     let mut rest = Vec::new();
     std::io::stdin().read_to_end(&mut rest).map_err(text)?;
     stop.cancel("the benchmark has ended");

@@ -3,7 +3,7 @@
 mod api_agents;
 mod executor_finder;
 mod known_agents;
-mod turn_input;
+mod prepared_turn;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -25,9 +25,9 @@ pub(crate) use self::executor_finder::{
     CHANGE_EXECUTOR, ExecutorFinder, ExecutorUse, check_model_option, split_model_name,
 };
 use self::known_agents::KnownAgents;
-use self::turn_input::agent_name;
-pub(crate) use self::turn_input::{
-    build_turn_input, find_agent_path, load_memories, new_user_message, origin_agent,
+use self::prepared_turn::agent_name;
+pub(crate) use self::prepared_turn::{
+    find_agent_path, load_memories, new_user_message, origin_agent, prepare_turn,
 };
 use crate::agent::AgentDir;
 use crate::config::UserConfig;
@@ -189,13 +189,13 @@ impl AgentHost {
             let builder = builder
                 .stores(&stores)
                 .limits(limits)
-                .agent(identity)
+                .identity(identity)
                 .definition(definition)
                 .turn_input("history", hydrate_conversation())
                 .deadlines(deadlines)
                 .gate_policy(gates);
             let builder = match name {
-                Some(name) => builder.name(name),
+                Some(name) => builder.process(name),
                 None => builder,
             };
             match observer {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use haft::executors::ScriptExecutor;
 use haft::stores::{MemorySpoolStore, TurnDir};
-use haft::{Agent, ToolArgs, TurnInput, tool};
+use haft::{Agent, ToolArgs, tool};
 use haft_mcp::McpServer;
 use haft_mcp::client::{HttpServer, McpEndpoint, McpTools};
 use haft_mcp::server::HttpOptions;
@@ -54,11 +54,11 @@ async fn ask_shop(address: SocketAddr) -> Result<String, Box<dyn Error>> {
     let for_results = Arc::clone(&spools);
     let shop = McpTools::connect("shop", McpEndpoint::http(endpoint), for_results).await?;
     let agent = Agent::builder(ScriptExecutor::parse(SCRIPT)?)
+        .system("You buy flowers.")
         .spools(spools)
         .tools(shop.tools(|_| false))
         .build()?;
-    let input = TurnInput::new("You buy flowers.").user("Are there tulips?");
-    Ok(agent.run(input).await?.into_result()?.to_string())
+    Ok(agent.turn("Are there tulips?").await?.value)
 }
 // ANCHOR_END: client
 

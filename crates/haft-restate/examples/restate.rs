@@ -14,7 +14,7 @@ use std::sync::Arc;
 use haft::executors::ScriptExecutor;
 use haft::stores::{OpenStores, StoreOptions};
 use haft::turn::GatePolicy;
-use haft::{Agent, Tool, TurnInput};
+use haft::{Agent, Tool};
 use haft_restate::{ConversationObject, forward_settlements};
 use restate_sdk::prelude::{Endpoint, HttpServer};
 
@@ -29,10 +29,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let agent = Agent::builder(ScriptExecutor::parse(SCRIPT)?)
         .stores(&stores)
         .tool(deploy.handler(|| "The shop is deployed.").build()?)
+        .system("You deploy shops.")
         .gate_policy(GatePolicy::Suspend)
         .build()?;
-    let object =
-        ConversationObject::new(agent, |message| TurnInput::new("You deploy shops.").user(message));
+    let object = ConversationObject::new(agent);
     let server = HttpServer::new(Endpoint::builder().bind(object).build());
     // Decisions of `haft approve` and the inspector reach the objects.
     let settlements = forward_settlements(Arc::clone(stores.turns()), "http://127.0.0.1:8080");

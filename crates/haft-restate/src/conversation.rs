@@ -1,13 +1,12 @@
 //! The virtual object of a conversation.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use haft::error::Coded as _;
 use haft::stores::{CancelRequest, GateId, StoreError, TurnId};
 use haft::turn::{Clock as _, Gate, SettleError, SystemClock, TurnError, TurnOutcome};
-use haft::{Agent, TurnInput, TurnReport};
+use haft::{Agent, Turn, TurnReport};
 use restate_sdk::prelude::*;
 use serde_json::Value;
 
@@ -35,30 +34,20 @@ const MAX_WAIT: Duration = Duration::from_secs(300);
 #[derive(Clone)]
 pub struct ConversationObject {
     agent: Agent,
-    input: Arc<dyn Fn(&str) -> TurnInput + Send + Sync>,
 }
 
 impl ConversationObject {
-    /// Runs turns with an agent. The closure makes the input of a turn from the message of the user; the id and the conversation
-    /// are set here.
+    /// Runs turns of an agent.
     ///
     /// The agent leaves turns that wait at gates ([`GatePolicy::Suspend`](haft::turn::GatePolicy::Suspend)), and its store
     /// outlives the process. No other worker claims the turns of this agent: Restate decides when they run.
-    pub fn new(agent: Agent, input: impl Fn(&str) -> TurnInput + Send + Sync + 'static) -> Self {
-        Self { agent, input: Arc::new(input) }
-    }
-
-    /// Stores a turn, unless that was done before.
-    async fn store_turn(&self, input: TurnInput) -> Result<(), HandlerError> {
-        match self.agent.enqueue(input).await {
-            Ok(_) | Err(TurnError::Store(StoreError::Exists { .. })) => Ok(()),
-            Err(error) => Err(explain(error)),
-        }
+    pub const fn new(agent: Agent) -> Self {
+        Self { agent }
     }
 
     /// Runs a turn until it ends, waits, or cannot be run now.
     async fn attempt(&self, turn: &TurnId) -> Result<Attempt, HandlerError> {
-        match self.agent.resume(turn).await {
+        match self.agent.resume(turn).report().await {
             Ok(report) if report.is_resumable => Ok(Attempt::Retry),
             Ok(report) => match &report.outcome {
                 TurnOutcome::Waiting { .. } => Ok(Attempt::Waiting),
@@ -154,8 +143,9 @@ impl ConversationObject {
         request: Json<TurnRequest>,
     ) -> Result<Json<TurnResult>, HandlerError> {
         let turn = turn_of_invocation(ctx.invocation_id())?;
-        let input = (self.input)(&request.0.message).id(turn.as_str()).conversation(ctx.key());
-        ctx.run(|| self.store_turn(input)).name("store the turn").await?;
+        let requested = self.agent.turn(request.0.message).id(turn.as_str());
+        let requested = requested.conversation(ctx.key());
+        ctx.run(|| store_turn(requested)).name("store the turn").await?;
         loop {
             let attempt = ctx.run(|| async { Ok(Json(self.attempt(&turn).await?)) });
             match attempt.name("run the turn").await?.0 {
@@ -241,6 +231,14 @@ impl ConversationObject {
         }
         ctx.clear(WAITING);
         Ok(())
+    }
+}
+
+/// Stores a turn, unless that was done before.
+async fn store_turn(turn: Turn) -> Result<(), HandlerError> {
+    match turn.submit().await {
+        Ok(_) | Err(TurnError::Store(StoreError::Exists { .. })) => Ok(()),
+        Err(error) => Err(explain(error)),
     }
 }
 

@@ -12,15 +12,15 @@
 //! ```no_run
 //! use haft::executors::ScriptExecutor;
 //! use haft::turn::GatePolicy;
-//! use haft::{Agent, TurnInput};
+//! use haft::Agent;
 //! use haft_restate::ConversationObject;
 //! use restate_sdk::prelude::{Endpoint, HttpServer};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-//! let agent = Agent::builder(script).gate_policy(GatePolicy::Suspend).build()?;
-//! let object = ConversationObject::new(agent, |message| TurnInput::new("Be polite.").user(message));
+//! let agent = Agent::builder(script).system("Be polite.").gate_policy(GatePolicy::Suspend).build()?;
+//! let object = ConversationObject::new(agent);
 //! let endpoint = Endpoint::builder().bind(object).build();
 //! HttpServer::new(endpoint).listen_and_serve("127.0.0.1:9080".parse()?).await;
 //! # Ok(())

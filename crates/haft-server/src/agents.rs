@@ -1,4 +1,4 @@
-//! The agents that a server knows: where runners for turns come from.
+//! The agents that a server knows: where the agents of turns come from.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use axum::http::StatusCode;
 use haft::executors::{DispatchExecutor, ExecutorDescription};
 use haft::stores::TurnSummary;
 use haft::turn::TurnHistory;
-use haft::{Agent, BoxFuture, Tool, TurnInput};
+use haft::{Agent, BoxFuture, Tool, Turn};
 
 use crate::error::ApiError;
 
 /// Finds agents: those that a server offers, and the one that began a turn.
 ///
-/// Without a source, a server shows turns, cancels them and decides gates, and resumes them if it has a runner. With one, it
+/// Without a source, a server shows turns, cancels them and decides gates, and resumes them if it has an agent. With one, it
 /// also forks turns, replays recordings, shows tools and calls them.
 pub trait AgentSource: Send + Sync {
     /// The names of the agents that are offered.
@@ -37,12 +37,14 @@ pub trait HostedAgent: Send + Sync {
         None
     }
 
-    /// The input that its turns begin with, without a message of the user.
+    /// Adds to a turn what every turn of it begins with.
     ///
     /// # Errors
     ///
-    /// The input cannot be built.
-    fn turn_input(&self) -> Result<TurnInput, AgentError>;
+    /// The turn cannot be prepared.
+    fn prepare_turn(&self, turn: Turn) -> Result<Turn, AgentError> {
+        Ok(turn.system(self.system_prompt()))
+    }
 
     /// Its system prompt.
     fn system_prompt(&self) -> String;
@@ -61,11 +63,11 @@ pub trait HostedAgent: Send + Sync {
         purpose: AgentPurpose,
     ) -> Result<Arc<dyn DispatchExecutor>, AgentError>;
 
-    /// Builds a runner with this executor and these tools, on the store of the server and with its observers.
+    /// Builds an agent with this executor and these tools, on the store of the server and with its observers.
     ///
     /// # Errors
     ///
-    /// The runner was refused.
+    /// The agent was refused.
     fn build_agent(
         &self,
         executor: Arc<dyn DispatchExecutor>,

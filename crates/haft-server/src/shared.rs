@@ -121,9 +121,8 @@ impl ApiShared {
         self.agents.as_ref().ok_or_else(error)
     }
 
-    /// The runner for the turn of an agent, with the executor that took its steps so far; without an agent that of the
-    /// server.
-    pub(crate) async fn runner_of(
+    /// The agent of a turn, with the executor that took its steps so far; without a name that of the server.
+    pub(crate) async fn build_agent_of(
         &self,
         agent: Option<&str>,
         begun_by: Option<&ExecutorDescription>,

@@ -3,8 +3,7 @@
 
 use haft::executors::{DispatchExecutor, ProposedCall, Step, StepContext, StepError};
 use haft::schema::json::ValueRef;
-use haft::turn::{Agent, TurnInput};
-use haft::{Args, BoxFuture, Tool};
+use haft::{Agent, Args, BoxFuture, Error, Tool};
 use serde_json::json;
 
 /// Calls `add` for every message of the form `1 + 2`, and then says what came of it.
@@ -45,13 +44,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             (number("a") + number("b")).to_string()
         })
         .build()?;
-    let agent = Agent::builder(Rules).tool(add).build()?;
+    let agent = Agent::builder(Rules).system("You add.").tool(add).build()?;
 
     for said in ["19 + 23", "hello"] {
-        let report = agent.run(TurnInput::new("You add.").user(said)).await?;
-        match report.into_result() {
-            Ok(report) => println!("{said}: {report}"),
-            Err(stopped) => println!("{said}: {}", stopped.report.outcome),
+        match agent.turn(said).await {
+            Ok(answer) => println!("{said}: {answer}"),
+            Err(Error::Stopped(stop)) => println!("{said}: {}", stop.report.outcome),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())

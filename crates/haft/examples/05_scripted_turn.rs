@@ -3,7 +3,7 @@
 
 use haft::executors::ScriptExecutor;
 use haft::tool;
-use haft::turn::{Agent, Gate, TurnInput};
+use haft::turn::{Agent, Gate};
 use haft::{Tool, ToolArgs};
 
 const SCRIPT: &str = r#"
@@ -51,11 +51,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             true
         })
         .build()?;
-    let input = TurnInput::new("You help.").user("Why is the disk full?");
-    let report = agent.run(input).await?.into_result()?;
-    for call in &report.calls {
+    let answer = agent.turn("Why is the disk full?").await?;
+    for call in &answer.report.calls {
         println!("{} {}: {}", call.tool(), call.raw().to_text(), call.state());
     }
-    println!("{report}");
+    println!("{answer}");
     Ok(())
 }

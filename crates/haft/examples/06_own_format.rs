@@ -7,7 +7,7 @@ use haft::artifacts::text::TextView;
 use haft::artifacts::{ArtifactFormat, Query, QueryAnswer, QueryContext, Question};
 use haft::artifacts::{ArtifactKind, QueryOutput};
 use haft::executors::ScriptExecutor;
-use haft::turn::{Agent, TurnInput};
+use haft::turn::Agent;
 use haft::{Tool, ToolArgs, ToolFailure, artifacts};
 
 /// Settings as `[section]` and `key = value`.
@@ -93,11 +93,11 @@ steps:
         .formats(artifacts::standard_formats().with(Ini)?)
         .inline_below(0)
         .build()?;
-    let report = agent.run(TurnInput::new("You help.")).await?.into_result()?;
-    for call in report.calls.iter().skip(1) {
+    let answer = agent.turn("Which port is it?").await?;
+    for call in answer.report.calls.iter().skip(1) {
         let error = call.error.as_ref().map(|it| it.message.as_str());
         println!("{}: {}", call.tool(), call.text().or(error).unwrap_or_default());
     }
-    println!("{report}");
+    println!("{answer}");
     Ok(())
 }

@@ -18,7 +18,7 @@ use haft::providers::prompt::{
 };
 use haft::providers::tool_schema::lower_full;
 use haft::providers::{Options, Provider};
-use haft::turn::{Agent, TurnInput};
+use haft::turn::Agent;
 use haft::{Tool, ToolArgs, ToolFailure};
 use haft_conformance::DialectSample;
 use serde_json::{Map, Value, json};
@@ -276,10 +276,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .description("Returns the weather of a city.")
         .handler(async |place: Place| Ok::<_, ToolFailure>(format!("sunny in {}", place.city)))
         .build()?;
-    let agent = Agent::builder(model).tool(weather).build()?;
-    let input = TurnInput::new("You help.").user("How is the weather in Zürich?");
-    let report = agent.run(input).await?.into_result()?;
-    println!("{}: {report} ({} tokens)", report.outcome, report.usage.total);
+    let agent = Agent::builder(model).system("You help.").tool(weather).build()?;
+    let answer = agent.turn("How is the weather in Zürich?").await?;
+    println!("{}: {answer} ({} tokens)", answer.report.outcome, answer.report.usage.total);
 
     let requests = requests.join().map_err(|_| "the server failed")??;
     let last: Value = serde_json::from_str(requests.last().ok_or("nothing was sent")?)?;

@@ -10,7 +10,7 @@ use haft::executors::{Step, StepContext, StepError};
 use haft::media::{MediaFile, MediaKind};
 use haft::middleware::{BoxError, Next};
 use haft::tools::OnCollision;
-use haft::turn::{Agent, TurnContext, TurnInput};
+use haft::turn::{Agent, TurnContext};
 use haft::{Media, Tool, ToolArgs, ToolFailure, ToolRegistry, tool};
 use serde_json::json;
 
@@ -102,12 +102,12 @@ async fn fetch_and_register(ctx: TurnContext, next: Next<TurnContext>) -> Result
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), haft::Error> {
     let agent = Agent::builder(executor)
+        .system("You help.")
         .tools([render_chart()])
         .fetch_tools(async |_: TurnContext| Ok::<Vec<Tool>, BoxError>(vec![get_weather().build()?]))
         .turn_input("fetch-tools", fetch_and_register)
         .build()?;
-    let input = TurnInput::new("You help.").user("How is the weather?");
-    let report = agent.run(input).await?.into_result()?;
-    println!("{}: {report}", report.outcome);
+    let answer = agent.turn("How is the weather?").await?;
+    println!("{}: {answer}", answer.report.outcome);
     Ok(())
 }

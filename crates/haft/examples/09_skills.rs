@@ -4,7 +4,7 @@
 
 use haft::executors::ScriptExecutor;
 use haft::middleware::Next;
-use haft::turn::{Agent, TurnContext, TurnInput};
+use haft::turn::{Agent, TurnContext};
 use haft::{CallContext, Tool, ToolArgs};
 
 /// Where the stash of the turn says which skills are loaded.
@@ -83,16 +83,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .handler(load_skill)
         .build()?;
     let agent = Agent::builder(ScriptExecutor::parse(SCRIPT)?)
+        .system("You help with orders.")
         .tool(load_skill)
         .turn_input("restore-skills", restore_skills)
         .build()?;
-    let report = agent.run(TurnInput::new("You help with orders.")).await?.into_result()?;
-    for call in &report.calls {
+    let answer = agent.turn("Where is my order?").await?;
+    for call in &answer.report.calls {
         match &call.error {
             Some(error) => println!("{} failed: {}", call.tool(), error.message),
             None => println!("{} succeeded", call.tool()),
         }
     }
-    println!("{report}");
+    println!("{answer}");
     Ok(())
 }

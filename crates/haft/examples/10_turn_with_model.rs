@@ -5,7 +5,7 @@
 use std::env::var;
 
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::{Agent, Provider, ToolArgs, ToolFailure, TurnInput, tool};
+use haft::{Agent, Provider, ToolArgs, ToolFailure, tool};
 
 /// Returns the current weather for a given city.
 #[tool(read_only)]
@@ -36,10 +36,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         model = model.base_url(url);
     }
     let key = var("OPENAI_API_KEY").map_err(|_| "set OPENAI_API_KEY to your key")?;
-    let agent = Agent::builder(model.key(key).build()?).tool(get_weather()).build()?;
-    let input = TurnInput::new("You are a weather service.").user("Is it warm in Paris?");
-    // A turn that fails is a report, too; `into_result` makes it an error with the reason.
-    let report = agent.run(input).await?.into_result()?;
-    println!("{report} ({} calls)", report.calls.len());
+    let agent = Agent::builder(model.key(key).build()?).system("You are a weather service.");
+    let agent = agent.tool(get_weather()).build()?;
+    // An error with the reason unless the turn completes.
+    let answer = agent.turn("Is it warm in Paris?").await?;
+    println!("{answer} ({} calls)", answer.report.calls.len());
     Ok(())
 }

@@ -4,7 +4,7 @@
 use haft::executors::{Step, StepContext, StepError};
 use haft::middleware::hydrate_conversation;
 use haft::stores::{MemoryScope, TurnQuery};
-use haft::turn::{Agent, TurnInput};
+use haft::turn::Agent;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,15 +14,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok::<_, StepError>(Step::done().say(ctx.message(format!("I see {seen} messages."))?))
     };
     let agent = Agent::builder(executor)
+        .system("Be brief.")
         .turn_input("history", hydrate_conversation().last_messages(40).max_tokens(8_000))
         .build()?;
     for text in ["My name is Ada.", "What is my name?"] {
-        let input = TurnInput::new("Be brief.")
-            .conversation("support-7")
-            // Memories outlive the conversation, because they belong to the user.
-            .memory_scope(MemoryScope::user("ada"))
-            .user(text);
-        println!("> {text}\n{}", agent.run(input).await?.into_result()?);
+        // Memories outlive the conversation, because they belong to the user.
+        let turn = agent.turn(text).conversation("support-7").memories(MemoryScope::user("ada"));
+        println!("> {text}\n{}", turn.await?);
     }
     let turns =
         agent.stored_turns().list_turns(TurnQuery::default().conversation("support-7")).await?;

@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use haft::executors::ScriptExecutor;
-use haft::{Agent, ToolArgs, TurnInput};
+use haft::{Agent, ToolArgs};
 
 /// What stands on an invoice.
 #[derive(Debug, PartialEq, ToolArgs)]
@@ -24,12 +24,12 @@ steps:
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let agent = Agent::builder(ScriptExecutor::parse(SCRIPT)?).build()?;
-    let input = TurnInput::new("You read invoices.").user("Ada wants 12 euros.");
-    let typed = agent.run_typed::<Invoice>(input).await?;
-    println!("{} after {} steps", typed.report.outcome, typed.report.iterations);
-    // A turn that ends without an answer that fits has an error in its place.
-    let invoice = typed.answer?;
+    let agent = Agent::builder(ScriptExecutor::parse(SCRIPT)?).system("You read invoices.");
+    let agent = agent.build()?;
+    // An error if the turn ends without an answer that fits.
+    let answer = agent.turn("Ada wants 12 euros.").typed().await?;
+    let invoice: Invoice = answer.value;
+    println!("{} after {} steps", answer.report.outcome, answer.report.iterations);
     assert_eq!(invoice, Invoice { sender: "Ada".to_owned(), cents: 1200 });
     println!("{invoice:?}");
     Ok(())

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use haft::executors::ScriptExecutor;
 use haft::turn::Gate;
-use haft::{Agent, State, ToolArgs, TurnInput, tool};
+use haft::{Agent, State, ToolArgs, tool};
 
 /// The application's own client. Each call gets a clone of it.
 #[derive(Clone, Default)]
@@ -46,14 +46,14 @@ steps:
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let outbox = Outbox::default();
     let agent = Agent::builder(ScriptExecutor::parse(SCRIPT)?)
+        .system("You answer mails.")
         .tool(send_mail(outbox.clone()))
         .approver(async |gate: Gate| {
             println!("{}", gate.reason);
             true
         })
         .build()?;
-    let input = TurnInput::new("You answer mails.").user("Tell Ada.");
-    println!("{}", agent.run(input).await?.into_result()?);
+    println!("{}", agent.turn("Tell Ada.").await?);
     assert_eq!(outbox.send("eve@example.org: Hello.".to_owned())?, 2);
     Ok(())
 }

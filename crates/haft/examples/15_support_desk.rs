@@ -12,9 +12,9 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::stores::{TurnDir, TurnId};
+use haft::stores::TurnDir;
 use haft::turn::{Deadlines, GatePolicy, Gatekeeper};
-use haft::{Agent, Provider, ToolArgs, TurnInput, tool};
+use haft::{Agent, Provider, ToolArgs, tool};
 
 #[derive(ToolArgs)]
 struct Order {
@@ -66,17 +66,18 @@ async fn refund(refund: Refund) -> std::io::Result<String> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let state = TurnDir::open("state")?;
-    let turn: TurnId = "desk-1".parse()?;
     match args().nth(1).as_deref() {
         Some("run") => {
-            let input = TurnInput::new("You are a support desk.").id("desk-1");
-            let report = build_agent(&state)?.run(input.user("My mug of order 2 broke.")).await?;
-            println!("{}", report.into_result()?);
+            println!(
+                "{}",
+                build_agent(&state)?.turn("My mug of order 2 broke.").id("desk-1").await?
+            );
         }
         Some("resume") => {
-            let report = build_agent(&state)?.resume(&turn).await?.into_result()?;
-            let unknown = report.unknown_calls().count();
-            println!("{report} ({} calls, {unknown} of unknown outcome)", report.calls.len());
+            let answer = build_agent(&state)?.resume("desk-1").await?;
+            let (calls, unknown) =
+                (answer.report.calls.len(), answer.report.unknown_calls().count());
+            println!("{answer} ({calls} calls, {unknown} of unknown outcome)");
         }
         Some(word @ ("approve" | "deny")) => decide_gates(&state, word).await?,
         _ => return Err("one of: run, approve, deny, resume".into()),

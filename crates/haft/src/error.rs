@@ -13,14 +13,13 @@ macro_rules! gather_errors {
         ///
         /// ```
         /// use haft::executors::ScriptExecutor;
-        /// use haft::{Agent, TurnInput};
+        /// use haft::Agent;
         ///
         /// #[tokio::main(flavor = "current_thread")]
-        /// async fn main() -> Result<(), haft::Error> {
+        /// async fn main() -> haft::Result<()> {
         ///     let script = ScriptExecutor::parse("steps:\n  - say: Hello.\n")?;
         ///     let agent = Agent::builder(script).build()?;
-        ///     let report = agent.run(TurnInput::new("You greet.")).await?.into_result()?;
-        ///     assert_eq!(report.to_string(), "Hello.");
+        ///     assert_eq!(agent.turn("Hi").await?.to_string(), "Hello.");
         ///     Ok(())
         /// }
         /// ```
@@ -128,6 +127,9 @@ gather_errors! {
 }
 
 haft_core::debug_as_message!(Error);
+
+/// The result of what can fail with an [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Coded for Error {
     fn code(&self) -> ErrorCode {

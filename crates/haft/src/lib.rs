@@ -65,7 +65,7 @@
 //!
 //! | task | where |
 //! |---|---|
-//! | run a turn with a model | [`Provider`] with a dialect of [`providers::dialects`], [`Agent`], [`TurnInput`] |
+//! | run a turn with a model | [`Provider`] with a dialect of [`providers::dialects`], [`Agent`], [`Turn`] |
 //! | run it without a model | [`executors`]: scripts, recordings, closures |
 //! | stop for approvals | [`turn`]: `requires_approval` on a tool, an approver or gates on the agent |
 //! | keep large results out of the prompt | [`artifacts`] |
@@ -125,7 +125,7 @@ pub use haft_providers as providers;
 #[doc(hidden)]
 pub use haft_core::__macro;
 
-pub use error::Error;
+pub use error::{Error, Result};
 #[doc(inline)]
 pub use haft_core::context::TurnContext;
 pub use haft_core::error_codes;
@@ -143,7 +143,7 @@ pub use haft_core::{
 #[doc(inline)]
 pub use haft_providers::Provider;
 #[doc(inline)]
-pub use turn::{Agent, TurnInput, TurnReport};
+pub use turn::{Agent, Answer, Turn, TurnReport};
 #[doc(inline)]
 pub use worker::Worker;
 

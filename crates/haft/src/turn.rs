@@ -10,7 +10,7 @@
 mod agent;
 mod answers;
 mod calls;
-mod cancel_signal;
+mod cancellable;
 mod deadline;
 mod driver;
 mod earlier_turns;
@@ -29,6 +29,8 @@ mod query_tools;
 mod recorder;
 mod rendering;
 mod report;
+mod request;
+mod running;
 mod seed;
 mod shared_turn;
 mod spans;
@@ -62,22 +64,23 @@ pub use haft_core::gate::{
 pub use haft_core::stash::{Stash, StashError, StashPath};
 
 pub use self::agent::{Agent, AgentBuilder, InvalidAgent};
-pub use self::cancel_signal::CancelSignal;
-pub(crate) use self::cancel_signal::run_cancellable;
+pub(crate) use self::cancellable::run_cancellable;
 #[cfg(feature = "tokio-util")]
-pub use self::cancel_signal::with_cancellation_token;
+pub use self::cancellable::with_cancellation_token;
 pub use self::follower::TurnFollower;
 pub use self::garbage::{GarbageOptions, GarbageReport};
 pub use self::gates::{
     Approver, GatePolicy, Gatekeeper, IntoGateDecision, ListedGrant, SettleError,
 };
 pub use self::history::{AttemptEnd, SentRequest, StepHistory, TurnEnd, TurnHistory, TurnTime};
-pub use self::input::TurnInput;
+pub use self::input::TurnMessages;
 pub use self::limits::{Deadlines, Limit, Limits};
 pub use self::prices::{CostLimit, PriceTable, TokenPrices};
 pub(crate) use self::rendering::OpenedTurn;
 pub use self::rendering::{RenderedRequest, TurnArtifact};
-pub use self::report::{TurnError, TurnOutcome, TurnReport, TypedReport};
+pub use self::report::{Answer, TurnError, TurnOutcome, TurnReport};
+pub use self::request::Turn;
+pub use self::running::RunningTurn;
 pub use self::stopped::TurnStopped;
 pub use self::stored_turns::StoredTurns;
 pub(crate) use self::timed::TimedStore;

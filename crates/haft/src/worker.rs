@@ -28,7 +28,7 @@ pub use self::source::AgentSource;
 pub use self::stats::{LatencyCounts, WorkerStats};
 use self::stats::{TurnAttempt, WorkerCounters};
 use crate::sync::{Instant, sleep};
-use crate::turn::{Agent, CancelSignal, TimedStore, TurnError, run_cancellable};
+use crate::turn::{Agent, TimedStore, TurnError, run_cancellable};
 
 /// Claims turns from a store and runs them, several at a time, until it is told to stop.
 ///
@@ -42,20 +42,20 @@ use crate::turn::{Agent, CancelSignal, TimedStore, TurnError, run_cancellable};
 /// use haft::stores::{MemoryStore, TurnStatus, TurnStore, TurnStoreExt as _};
 /// use haft::turn::Cancellation;
 /// use haft::worker::Worker;
-/// use haft::{Agent, TurnInput};
+/// use haft::Agent;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store: Arc<dyn TurnStore> = Arc::new(MemoryStore::new());
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
 /// let runner = Agent::builder(script).store(Arc::clone(&store)).build()?;
-/// let turn = runner.enqueue(TurnInput::new("Be polite.").user("Hi").priority(5)).await?;
+/// let turn = runner.turn("Hi").system("Be polite.").priority(5).submit().await?;
 ///
 /// let worker = Worker::builder(Arc::clone(&store), runner).concurrency(4).build();
 /// let stop = Cancellation::new();
 /// let work = tokio::spawn({
 ///     let (worker, stop) = (worker.clone(), stop.clone());
-///     async move { worker.run_until(stop).await }
+///     async move { worker.run_until(stop.cancelled()).await }
 /// });
 /// while store.summary(turn.clone()).await?.is_none_or(|it| it.status != TurnStatus::Completed) {
 ///     tokio::task::yield_now().await;
@@ -108,10 +108,10 @@ impl Worker {
     ///
     /// The store cannot be used by this program: it belongs to processes with another secret, or a newer program wrote it. A
     /// store that does not respond is asked again.
-    pub async fn run_until(&self, signal: impl CancelSignal) -> Result<WorkerStats, TurnError> {
-        let (cancellation, watch) = signal.into_cancellation();
-        let work = Box::pin(self.claim_and_run(cancellation.clone()));
-        run_cancellable(work, watch, cancellation).await?;
+    pub async fn run_until(&self, signal: impl Future) -> Result<WorkerStats, TurnError> {
+        let stop = Cancellation::new();
+        let work = Box::pin(self.claim_and_run(stop.clone()));
+        run_cancellable(work, signal, stop).await?;
         Ok(self.stats())
     }
 

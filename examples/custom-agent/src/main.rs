@@ -15,7 +15,7 @@ use haft::executors::ScriptExecutor;
 use haft::providers::Provider;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::stores::TurnDir;
-use haft::turn::{Agent, Gate, TurnInput, TurnReport};
+use haft::turn::{Agent, Gate, TurnReport};
 
 use crate::desk::Desk;
 
@@ -53,7 +53,7 @@ async fn run_booking(store_dir: &TurnDir, prompt: &str) -> Result<TurnReport> {
         true
     };
     let builder = builder.dir(store_dir).tools(desk.tools()).approver(approve_calls);
-    Ok(builder.build()?.run(TurnInput::new(SYSTEM).user(prompt)).await?)
+    Ok(builder.build()?.turn(prompt).system(SYSTEM).report().await?)
 }
 
 fn read_variable(name: &str) -> Option<String> {

@@ -22,7 +22,7 @@ use futures_core::Stream;
 use haft::events::{EventFilter, EventHub, ReceivedEvent, Subscription};
 use haft::tools::ToolEffect;
 use haft::turn::{SettleError, TurnError};
-use haft::{Agent, Tool, ToolArgs, ToolFailure, TurnInput, TurnReport};
+use haft::{Agent, Tool, ToolArgs, ToolFailure, TurnReport};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -71,8 +71,8 @@ async fn start_turn(
     let id = Uuid::new_v4().to_string();
     // The subscription comes first, so that it has every event.
     let events = TurnEvents(server.hub.subscribe(EventFilter::turn(id.as_str())));
-    let input = TurnInput::new("You help in a shop.").id(id).user(new.prompt);
-    tokio::spawn(run_turn(server.agent.run(input)));
+    let input = server.agent.turn(new.prompt).system("You help in a shop.").id(id);
+    tokio::spawn(run_turn(input.report()));
     Sse::new(events).keep_alive(KeepAlive::default())
 }
 
@@ -150,8 +150,7 @@ async fn show_turn(
     State(server): State<Server>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, HttpError> {
-    let id = id.parse().map_err(|_| HttpError(StatusCode::NOT_FOUND, "no turn".to_owned()))?;
-    let report = server.agent.resume(&id).await.map_err(|error| match error {
+    let report = server.agent.resume(id).report().await.map_err(|error| match error {
         TurnError::Store(error) => HttpError(StatusCode::CONFLICT, error.to_string()),
         error => HttpError::internal(error),
     })?;

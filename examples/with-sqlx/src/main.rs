@@ -8,7 +8,7 @@
 use anyhow::{Result, ensure};
 use haft::executors::ScriptExecutor;
 use haft::stores::TurnDir;
-use haft::{Agent, State, ToolArgs, TurnInput, tool};
+use haft::{Agent, State, ToolArgs, tool};
 use sqlx::FromRow;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
@@ -81,11 +81,11 @@ async fn main() -> Result<()> {
     let agent = Agent::builder(executor)
         .tool(find_products(pool.clone()))
         .tool(order_product(pool.clone()))
+        .system("You keep a shop.")
         .dir(&turns)
         .build()?;
-    let input = TurnInput::new("You keep a shop.").user("Order three blue mugs.");
-    let report = agent.run(input).await?.into_result()?;
-    println!("{report} ({} calls, {})", report.calls.len(), report.outcome);
+    let answer = agent.turn("Order three blue mugs.").await?;
+    println!("{answer} ({} calls, {})", answer.report.calls.len(), answer.report.outcome);
 
     let stock: i64 =
         sqlx::query_scalar("SELECT stock FROM products WHERE id = 2").fetch_one(&pool).await?;

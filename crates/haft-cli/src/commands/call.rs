@@ -15,7 +15,7 @@ use haft::executors::{ProposedCall, Step, StepContext};
 use haft::media::Media;
 use haft::records::{ToolCall, ToolResults};
 use haft::stores::{OpenStores, TurnDir};
-use haft::turn::{Agent, Clock as _, SystemClock, Timestamp, TurnInput, TurnOutcome, TurnReport};
+use haft::turn::{Cancellation, Clock as _, SystemClock, Timestamp, TurnOutcome, TurnReport};
 
 use super::artifact::lines::{count_lines, print_lines};
 use super::run::{GateMode, InterruptAction, SessionOptions, TurnOutput, TurnSession};
@@ -67,11 +67,11 @@ pub(super) async fn call_tool(
     });
     let host = AgentHost::new(stores, UserConfig::read()?, HostSettings::new(terminal));
     let mut session = TurnSession::new(host, &agent, builder, options, signals)?;
-    let input = TurnInput::new(agent.system.as_str());
-    let work = |runner: Agent, token| async move { runner.run_until(input, token).await };
+    let turn = session.agent().turn([]).system(agent.system.as_str());
+    let work = |_, token: Cancellation| turn.cancellation(&token).report();
     let report = session.run_turn(work).await?;
     if let TurnOutcome::Waiting { gates } = &report.outcome {
-        return Err(unanswered_error(session.find_reason(gates).await?.as_deref()).into());
+        return Err(unanswered_error(session.find_reason(&gates).await?.as_deref()).into());
     }
     print_report(&report, args.json.then_some(started_at), terminal).await
 }

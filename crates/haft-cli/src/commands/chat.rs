@@ -10,7 +10,7 @@ use haft::executors::{DispatchExecutor as _, ExecutorDescription};
 use haft::records::MessageRole;
 use haft::stores::OpenStores;
 use haft::stores::{TurnQuery, TurnSummary};
-use haft::turn::{Agent, StoredTurns, TurnOutcome, TurnReport};
+use haft::turn::{Agent, Cancellation, StoredTurns, TurnOutcome, TurnReport};
 use uuid::Uuid;
 
 use self::slash_command::{CommandContext, SlashCommand};
@@ -23,7 +23,7 @@ use crate::config::UserConfig;
 use crate::conversations::{CHAT, find_conversation, list_turns_of, short_conversation};
 use crate::error_printer::print_error;
 use crate::host::{
-    AgentHost, ExecutorFinder, HostSettings, build_turn_input, builder_of, new_user_message,
+    AgentHost, ExecutorFinder, HostSettings, builder_of, new_user_message, prepare_turn,
 };
 use crate::keyboard::{Keyboard, KeyboardInput};
 use crate::markdown::MarkdownStream;
@@ -95,9 +95,9 @@ pub(super) async fn run_chat(
             ChatInput::End => return Ok(ExitCode::SUCCESS),
         };
         let prompt = new_user_message(format!("prompt-{}", Uuid::new_v4()), text)?;
-        let turn = build_turn_input(&agent, path)?;
-        let turn = turn.conversation(conversation.as_str()).message(prompt);
-        let work = |runner: Agent, token| async move { runner.run_until(turn, token).await };
+        let turn = prepare_turn(session.agent().turn(prompt), &agent, path)?;
+        let turn = turn.conversation(conversation.as_str());
+        let work = |_, token: Cancellation| turn.cancellation(&token).report();
         match session.run_turn(work).await {
             Ok(report) => {
                 if let Some(code) = end_after(&report) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use haft::stores::TurnQuery;
 use haft::turn::{Clock as _, Limits, SystemClock, TurnOutcome};
-use haft::{Agent, DispatchExecutor, Tool, TurnInput, TurnReport, schema};
+use haft::{Agent, DispatchExecutor, Tool, TurnReport, schema};
 use serde_json::Map;
 
 use super::models::fetch_models;
@@ -182,6 +182,9 @@ async fn check_model(
 /// How long a model may take for one check.
 const MODEL_TIME: Duration = Duration::from_secs(90);
 
+/// The system prompt of a check.
+const SYSTEM: &str = "You check whether a connection works. Do exactly what is asked.";
+
 async fn run_prompt(
     executor: Arc<dyn DispatchExecutor>,
     tools: Vec<Tool>,
@@ -190,9 +193,8 @@ async fn run_prompt(
     let mut limits = Limits::new();
     (limits.iterations, limits.wall_time) = (3, MODEL_TIME);
     let agent = Agent::builder(executor).tools(tools).limits(limits).build()?;
-    let input = TurnInput::new("You check whether a connection works. Do exactly what is asked.");
-    let input = input.message(new_user_message("prompt", prompt.to_owned())?);
-    let report = agent.run(input).await?;
+    let turn = agent.turn(new_user_message("prompt", prompt.to_owned())?).system(SYSTEM);
+    let report = turn.report().await?;
     match &report.error {
         Some(error) => Err(UserError::new(error.message.to_string()).into()),
         None => Ok(report),

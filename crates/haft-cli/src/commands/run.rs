@@ -20,8 +20,8 @@ use haft::records::CallError;
 use haft::stores::{OpenStores, StoreError, StoreOptions, StoreUrl, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{
-    Agent, AgentBuilder, AnswerFormat, Clock as _, StoredTurns, SystemClock, TurnError,
-    TurnHistory, TurnInput, TurnOutcome, TurnReport,
+    Agent, AgentBuilder, AnswerFormat, Clock as _, StoredTurns, SystemClock, Turn, TurnError,
+    TurnHistory, TurnOutcome, TurnReport,
 };
 
 use self::attachments::Attachments;
@@ -40,8 +40,8 @@ use crate::agent::AgentDir;
 use crate::args::{ResumeArgs, RunArgs, RunOptions};
 use crate::config::UserConfig;
 use crate::host::{
-    AgentHost, CHANGE_EXECUTOR, ExecutorFinder, ExecutorUse, HostSettings, LEASE, build_turn_input,
-    builder_of, check_model_option, find_agent_path, load_memories,
+    AgentHost, CHANGE_EXECUTOR, ExecutorFinder, ExecutorUse, HostSettings, LEASE, builder_of,
+    check_model_option, find_agent_path, load_memories, prepare_turn,
 };
 use crate::own_paths::OwnPaths;
 use crate::stop_signals::StopSignals;
@@ -72,16 +72,16 @@ pub(super) async fn run_turn(
     let (builder, recording) = select_steps(&agent, &args, &config)?;
     let stores = open_or_create_store(&agent.store_address(&args.options.store)).await?;
     let host = AgentHost::new(stores, config, HostSettings::new(terminal));
-    let input = build_turn_input(&agent, &args.agent.agent)?;
     let shown = args.prompt.is_none().then(|| message.prompt.clone());
     let format = message.format.clone();
     let attached: Vec<String> = message.attachments.descriptions().collect();
-    let input = message.add_to(input)?;
     let mut options = session_options(&args.options, terminal);
     options.output = options.output.of_answer(format.is_some());
     let mut session = TurnSession::new(host, &agent, builder, options, signals)?;
     session.print_beginning(shown.as_deref(), &attached);
-    let work = |runner: Agent, token| async move { runner.run_until(input, token).await };
+    let turn = prepare_turn(session.agent().turn([]), &agent, &args.agent.agent)?;
+    let turn = message.add_to(turn)?;
+    let work = |_, token: Cancellation| turn.cancellation(&token).report();
     let report = session.run_turn(work).await?;
     if let Some(recording) = recording {
         recording.write(&report).await?;
@@ -125,11 +125,11 @@ struct UserInput {
 }
 
 impl UserInput {
-    fn add_to(self, input: TurnInput) -> Result<TurnInput> {
-        let input = self.attachments.add_to(input, "prompt", self.prompt)?;
+    fn add_to(self, turn: Turn) -> Result<Turn> {
+        let turn = self.attachments.add_to(turn, "prompt", self.prompt)?;
         Ok(match self.format {
-            Some(format) => input.answer(format),
-            None => input,
+            Some(format) => turn.answer_format(format),
+            None => turn,
         })
     }
 }
@@ -175,16 +175,16 @@ async fn show_first_request(
         true => open_store_to_read(&address).await?,
         false => OpenStores::open(&StoreUrl::Memory, StoreOptions::default()).await?,
     };
-    let mut input = build_turn_input(agent, &args.agent.agent)?;
+    let host = AgentHost::new(stores, config, HostSettings::new(terminal));
+    let idle = host.idle_runner(agent, executor)?.build()?;
+    let mut turn = prepare_turn(idle.turn([]), agent, &args.agent.agent)?;
     if agent.has_memory() {
-        for memory in load_memories(&args.agent.agent, &stores).await? {
-            input = input.memory(memory);
+        for memory in load_memories(&args.agent.agent, host.stores()).await? {
+            turn = turn.memory(memory);
         }
     }
-    let input = message.add_to(input)?;
-    let host = AgentHost::new(stores, config, HostSettings::new(terminal));
-    let runner = host.idle_runner(agent, executor)?.build()?;
-    let Some(request) = runner.render_first_request(input).await? else {
+    let turn = message.add_to(turn)?;
+    let Some(request) = turn.render_request().await? else {
         let error = UserError::new(format!("there is no request: {description} sends none"));
         return Err(error.hint("select a model: --model openai:gpt-5-mini").into());
     };
@@ -313,7 +313,7 @@ pub(super) async fn resume_when_released(
 ) -> Result<TurnReport, TurnError> {
     let mut is_reported = false;
     loop {
-        match runner.resume_until(id, token.clone()).await {
+        match runner.resume(id).cancellation(&token).report().await {
             Err(TurnError::Store(StoreError::Held { holder, until, .. }))
                 if !token.is_cancelled() =>
             {

@@ -147,7 +147,7 @@ async fn serve_until_stopped(
     });
     let work = async {
         match worker {
-            Some(worker) => worker.run_until(ending.clone()).await.map(|_| ()),
+            Some(worker) => worker.run_until(ending.cancelled()).await.map(|_| ()),
             None => Ok(()),
         }
     };

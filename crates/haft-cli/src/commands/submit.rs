@@ -10,7 +10,7 @@ use crate::agent::AgentDir;
 use crate::args::SubmitArgs;
 use crate::config::UserConfig;
 use crate::host::{
-    AgentHost, ExecutorFinder, ExecutorUse, HostSettings, build_turn_input, new_user_message,
+    AgentHost, ExecutorFinder, ExecutorUse, HostSettings, new_user_message, prepare_turn,
 };
 use crate::output::{SubmittedTurn, to_line};
 use crate::store::open_or_create_store;
@@ -26,16 +26,16 @@ pub(super) async fn submit_turn(args: &SubmitArgs, terminal: &Terminal) -> Resul
     let executor = finder.of_agent(&agent, args.model.as_deref())?;
     let stores = open_or_create_store(&agent.store_address(&args.store)).await?;
     let host = AgentHost::new(stores, config, HostSettings::new(terminal));
-    let mut input = build_turn_input(&agent, &args.agent.agent)?.priority(args.priority);
+    let idle = host.idle_runner(&agent, executor)?.build()?;
+    let turn = idle.turn(new_user_message("prompt", prompt)?).priority(args.priority);
+    let mut turn = prepare_turn(turn, &agent, &args.agent.agent)?;
     if let Some(conversation) = &args.conversation {
-        input = input.conversation(conversation);
+        turn = turn.conversation(conversation);
     }
     if let Some(id) = &args.id {
-        input = input.id(id);
+        turn = turn.id(id);
     }
-    let input = input.message(new_user_message("prompt", prompt)?);
-    let runner = host.idle_runner(&agent, executor)?.build()?;
-    let turn = runner.enqueue(input).await?;
+    let turn = turn.submit().await?;
     match args.json {
         true => {
             let line = SubmittedTurn {

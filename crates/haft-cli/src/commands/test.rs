@@ -26,8 +26,8 @@ use crate::agent::AgentDir;
 use crate::args::TestArgs;
 use crate::config::UserConfig;
 use crate::host::{
-    AgentHost, ExecutorFinder, ExecutorUse, HostSettings, build_turn_input, builder_of,
-    new_user_message,
+    AgentHost, ExecutorFinder, ExecutorUse, HostSettings, builder_of, new_user_message,
+    prepare_turn,
 };
 use crate::output::{TestLine, to_line, whole_milliseconds};
 use crate::temp_dir::new_temp_dir;
@@ -271,12 +271,11 @@ impl TestRun<'_> {
                 reason: "tests approve nothing without --yes".to_owned(),
             }),
         };
-        let runner = builder.build()?;
-        let mut input = build_turn_input(agent, &agent.dir)?;
+        let mut turn = prepare_turn(builder.build()?.turn([]), agent, &agent.dir)?;
         if let Some(prompt) = prompt {
-            input = input.message(new_user_message("prompt", prompt)?);
+            turn = turn.message(new_user_message("prompt", prompt)?);
         }
-        let report = runner.run(input).await;
+        let report = turn.report().await;
         host.stores().close().await;
         Ok(report?)
     }

@@ -92,7 +92,7 @@ async fn run_until_stopped(
     terminal: &Terminal,
 ) -> Result<WorkerStats> {
     let drain = Cancellation::new();
-    let mut work = std::pin::pin!(worker.run_until(drain.clone()));
+    let mut work = std::pin::pin!(worker.run_until(drain.cancelled()));
     loop {
         tokio::select! {
             biased;

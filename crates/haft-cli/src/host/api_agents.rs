@@ -8,12 +8,12 @@ use anyhow::Result;
 use haft::events::EventHub;
 use haft::executors::{DispatchExecutor, ExecutorDescription};
 use haft::stores::{OpenStores, TurnSummary};
-use haft::turn::{TurnHistory, TurnInput};
+use haft::turn::{Turn, TurnHistory};
 use haft::{Agent, BoxFuture, Tool};
 use haft_server::{AgentError, AgentPurpose, AgentSource, HostedAgent};
 use tokio::time::timeout;
 
-use super::{AgentHost, ExecutorUse, build_turn_input, origin_agent};
+use super::{AgentHost, ExecutorUse, origin_agent, prepare_turn};
 use crate::agent::AgentDir;
 use crate::user_error::UserError;
 
@@ -113,8 +113,8 @@ impl HostedAgent for ApiAgent {
         is_own.then(|| self.agent.dir.display().to_string())
     }
 
-    fn turn_input(&self) -> Result<TurnInput, AgentError> {
-        build_turn_input(&self.agent, &self.path).map_err(to_agent_error)
+    fn prepare_turn(&self, turn: Turn) -> Result<Turn, AgentError> {
+        prepare_turn(turn, &self.agent, &self.path).map_err(to_agent_error)
     }
 
     fn system_prompt(&self) -> String {

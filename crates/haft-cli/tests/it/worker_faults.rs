@@ -11,9 +11,9 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use haft::Agent;
 use haft::executors::ScriptExecutor;
 use haft::stores::{OpenStores, RowKind, StoreOptions, StoredTurn, TurnId, TurnQuery, TurnStatus};
-use haft::{Agent, TurnInput};
 use haft_testkit::PostgresServer;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -127,12 +127,12 @@ impl Judge {
 
     fn submit(&self, script: &str, turns: u64) {
         let script = ScriptExecutor::parse(script).unwrap();
-        let agent = Agent::builder(script).stores(&self.stores).build().unwrap();
+        let agent = Agent::builder(script).name("a").stores(&self.stores).build().unwrap();
         for n in 0..turns {
-            let input = TurnInput::new("x").agent("a").user(format!("t{n}"));
+            let turn = agent.turn(format!("t{n}"));
             // Some of them are turns of a conversation, which wait for each other.
-            let input = if n % 4 == 0 { input.conversation(format!("c{}", n % 16)) } else { input };
-            self.runtime.block_on(agent.enqueue(input)).unwrap();
+            let turn = if n % 4 == 0 { turn.conversation(format!("c{}", n % 16)) } else { turn };
+            self.runtime.block_on(turn.submit()).unwrap();
         }
     }
 

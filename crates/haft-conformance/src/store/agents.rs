@@ -9,7 +9,7 @@ use haft_core::store::{CancelRequest, ClaimFilter, StoreError, TurnStore, TurnSt
 use tokio::sync::Notify;
 
 use super::{ContractViolation, expect_ok, turn_id};
-use haft::turn::{Agent, Cancellation, Deadlines, TurnError, TurnInput, TurnOutcome};
+use haft::turn::{Agent, Cancellation, Deadlines, TurnError, TurnOutcome};
 
 /// While one agent runs a turn, others with clocks far ahead and far behind look for work, and find none.
 pub(super) async fn check(store: &Arc<dyn TurnStore>) -> Result<(), ContractViolation> {
@@ -29,13 +29,13 @@ async fn check_pair(
     let holder = build_agent(store, mine, Some((Arc::clone(&began), Arc::clone(&go_on))))?;
     let other = build_agent(store, others, None)?;
     let id = turn_id("skewed")?;
-    let running = holder.run(TurnInput::new("Wait.").id("skewed"));
+    let running = holder.turn([]).system("Wait.").id("skewed").report();
     let look = async {
         began.notified().await;
-        let next = other.run_next(ClaimFilter::default(), Cancellation::new()).await;
+        let next = other.run_next(ClaimFilter::default(), &Cancellation::new()).await;
         let next = next.map_err(|error| ContractViolation::new(NOT_TAKEN, error))?;
         ContractViolation::ensure_equal(NOT_TAKEN, &next.map(|it| it.turn), &None)?;
-        match other.resume(&id).await {
+        match other.resume(&id).report().await {
             Err(TurnError::Store(StoreError::Held { .. })) => {}
             resumed => return Err(ContractViolation::new(NOT_TAKEN, format_args!("{resumed:?}"))),
         }
@@ -50,11 +50,11 @@ async fn check_pair(
 
     // What is left behind is found at once, whatever the clock says.
     let promise = "a queued turn is run by a process with any clock";
-    let queued = other.enqueue(TurnInput::new("Go.").id("queued")).await;
+    let queued = other.turn([]).system("Go.").id("queued").submit().await;
     let queued = queued.map_err(|error| ContractViolation::new(promise, error))?;
     let request = CancelRequest::new("ada", "not needed");
     expect_ok("a turn can be cancelled", store.request_cancel(queued.clone(), request).await)?;
-    let next = other.run_next(ClaimFilter::default(), Cancellation::new()).await;
+    let next = other.run_next(ClaimFilter::default(), &Cancellation::new()).await;
     let next = next.map_err(|error| ContractViolation::new(promise, error))?;
     let is_cancelled = next.is_some_and(|it| matches!(it.outcome, TurnOutcome::Cancelled { .. }));
     ContractViolation::ensure_equal(promise, &is_cancelled, &true)?;
@@ -82,7 +82,7 @@ fn build_agent(
     };
     let builder = Agent::builder(executor).store(Arc::clone(store));
     let builder = builder.secret([7; 32]).clock(Arc::new(ManualClock::new(now)));
-    let builder = builder.name(format!("clock {skew}"));
+    let builder = builder.process(format!("clock {skew}"));
     let deadlines = Deadlines::new().lease(Duration::from_secs(60));
     let built = builder.deadlines(deadlines).build();
     built.map_err(|error| ContractViolation::new("an agent can be built", error))

@@ -12,7 +12,7 @@ use haft::events::{EventFilter, EventHub};
 use haft::executors::{RecordingExecutor, Step, StepContext, StepError};
 use haft::stores::{SqliteStore, TurnDir};
 use haft::turn::{AgentBuilder, Deadlines, GatePolicy, Limits, ManualClock, Timestamp};
-use haft::{Agent, Tool, TurnInput};
+use haft::{Agent, Tool, Turn};
 use haft_inspector::Inspector;
 use haft_server::{Access, Api, Guard, TokenPrices};
 use serde_json::json;
@@ -68,7 +68,7 @@ impl Example {
         self.clock.advance(Duration::from_millis(milliseconds));
     }
 
-    /// Sets up a runner as the turns of the example need it.
+    /// Sets up an agent as the turns of the example need it.
     pub(crate) fn configure(&self, builder: AgentBuilder, tools: Vec<Tool>) -> AgentBuilder {
         builder
             .tools(tools)
@@ -86,9 +86,8 @@ impl Example {
     pub(crate) async fn run_turn(&self, agent: &str, id: &str, words: &str) {
         let (executor, tools) = agents::parts(self, agent);
         let builder = Agent::builder(executor).gate_policy(GatePolicy::Suspend);
-        let runner = self.configure(builder, tools).build().unwrap();
-        let input = agents::input(agent).id(id).user(words);
-        runner.run(input).await.unwrap();
+        let built = self.configure(builder, tools).build().unwrap();
+        agents::turn(&built, agent, words).id(id).report().await.unwrap();
         self.pass_time(60_000);
     }
 
@@ -96,8 +95,8 @@ impl Example {
     async fn record_turn(&self, agent: &str) -> String {
         let (executor, tools) = agents::parts(self, agent);
         let recorder = RecordingExecutor::new(executor);
-        let runner = Agent::builder(recorder.clone()).tools(tools).build().unwrap();
-        let report = runner.run(agents::input(agent).user("Record this.")).await.unwrap();
+        let built = Agent::builder(recorder.clone()).tools(tools).build().unwrap();
+        let report = agents::turn(&built, agent, "Record this.").report().await.unwrap();
         recorder.finish(&report).await.unwrap().to_json()
     }
 
@@ -125,8 +124,8 @@ impl Example {
             .await;
         let no_step =
             |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
-        let runner = self.configure(Agent::builder(no_step), Vec::new()).build().unwrap();
-        runner
+        let built = self.configure(Agent::builder(no_step), Vec::new()).build().unwrap();
+        built
             .stored_turns()
             .cancel_turn(&"0199-to-cancel".parse().unwrap(), "not needed any more")
             .await
@@ -161,8 +160,8 @@ pub(crate) async fn start_server(access: Access, log_bytes: u64) -> ExampleServe
 /// The API of the example turns.
 pub(crate) fn api(example: &Example, access: Access) -> Api {
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
-    let runner = example.configure(Agent::builder(no_step), Vec::new()).build().unwrap();
-    Api::builder(runner.stored_turns().clone())
+    let built = example.configure(Agent::builder(no_step), Vec::new()).build().unwrap();
+    Api::builder(built.stored_turns().clone())
         .hub(example.hub.clone())
         .agents(Arc::new(ExampleAgents(example.clone())))
         .access(access)
@@ -197,11 +196,11 @@ fn controls(example: &Example) -> axum::Router {
         let example = example.clone();
         async move || {
             let (executor, tools) = agents::parts(&example, agent);
-            let runner = example.configure(Agent::builder(executor), tools).build().unwrap();
-            let input = agents::input(agent).id(id).user(words);
+            let built = example.configure(Agent::builder(executor), tools).build().unwrap();
+            let turn = agents::turn(&built, agent, words).id(id);
             let mut events = example.hub.subscribe(EventFilter::turn(id));
             example.background.lock().unwrap().spawn(async move {
-                runner.run(input).await.unwrap();
+                turn.report().await.unwrap();
             });
             events.next().await.unwrap();
             "started"
@@ -228,7 +227,7 @@ fn controls(example: &Example) -> axum::Router {
         .route("/test/next-piece", axum::routing::get(next))
 }
 
-/// The input of the turns of an agent, with its name.
-pub(crate) fn named_input(agent: &str, system: &str) -> TurnInput {
-    TurnInput::new(system).agent(agent).stash(json!({ "agent": agent }))
+/// Adds to a turn of an agent its name and its system prompt.
+pub(crate) fn named_turn(turn: Turn, agent: &str, system: &str) -> Turn {
+    turn.system(system).agent(agent).stash(json!({ "agent": agent }))
 }

@@ -115,7 +115,7 @@ impl StoredResults {
         if !stored.summary.status.is_final() {
             return Ok(None);
         }
-        let report = self.agent.resume(&turn).await?;
+        let report = self.agent.resume(&turn).report().await?;
         let results = report.calls.first().and_then(|call| call.results.clone());
         let Some(ToolResults::Artifacts(artifacts)) = results else { return Ok(None) };
         let created_at = stored.summary.created_at;

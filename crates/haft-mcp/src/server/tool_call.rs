@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use haft::events::EventFilter;
-use haft::turn::{TurnError, TurnInput, TurnOutcome, TurnReport};
+use haft::turn::{TurnError, TurnOutcome, TurnReport};
 use haft_core::call::{CallId, ToolResults};
 use haft_core::event::EventName;
 use haft_core::gate::Gate;
@@ -188,11 +188,12 @@ impl ServerShared {
         context: &RequestContext<RoleServer>,
     ) -> Result<TurnReport, TurnError> {
         if is_continued {
-            return self.agent.resume_until(&call.turn, context.ct.clone()).await;
+            let turn = self.agent.resume(&call.turn);
+            return turn.cancel_on(context.ct.clone().cancelled_owned()).report().await;
         }
-        let input = TurnInput::new("A client of the Model Context Protocol requested this call.");
-        let input = input.id(call.turn.as_str()).user(message_of(call));
-        self.agent.run_until(input, context.ct.clone()).await
+        let turn = self.agent.turn(message_of(call)).id(call.turn.as_str());
+        let turn = turn.system("A client of the Model Context Protocol requested this call.");
+        turn.cancel_on(context.ct.clone().cancelled_owned()).report().await
     }
 
     /// The result of a turn that has ended.

@@ -10,7 +10,7 @@ use haft::stores::{OpenStores, StoreOptions, TurnStoreExt as _};
 use haft::stores::{StoreUrl, TurnQuery};
 use haft::tools::ToolEffect;
 use haft::turn::{Deadlines, GatePolicy, GateRequest};
-use haft::{Agent, Args, CallContext, Tool, TurnInput};
+use haft::{Agent, Args, CallContext, Tool};
 use haft_restate::{ConversationObject, GateChoice, GateDecision, TurnRequest, TurnResult};
 use haft_testkit::RestateServer;
 use restate_sdk::prelude::{Endpoint, HttpServer};
@@ -74,6 +74,7 @@ impl TestCase {
 
     fn build_agent(&self, deploy: Tool) -> Agent {
         Agent::builder(ScriptExecutor::parse(SCRIPT).unwrap())
+            .system("You deploy.")
             .stores(&self.stores)
             .tool(deploy)
             .gate_policy(GatePolicy::Suspend)
@@ -88,8 +89,7 @@ impl TestCase {
     }
 
     async fn start_worker_with(&self, agent: Agent) -> JoinSet<()> {
-        let make_input = |message: &str| TurnInput::new("You deploy.").user(message);
-        let object = ConversationObject::new(agent, make_input);
+        let object = ConversationObject::new(agent);
         let endpoint = Endpoint::builder().bind(object).build();
         // The listener of a worker that was dropped is closed a moment later.
         let begun = Instant::now();

@@ -9,7 +9,7 @@ use axum::extract::State;
 use haft::executors::{Fork, LaterCalls, Recording};
 use haft::stores::{CancelRequest, StoreError, StoredTurn, TurnId};
 use haft::turn::{Cancellation, TurnError, TurnHistory};
-use haft::{Agent, TurnInput};
+use haft::{Agent, Turn};
 use tokio::sync::oneshot;
 
 use super::agents::load_agent;
@@ -66,9 +66,9 @@ pub(super) async fn resume_turn(
     if state == TurnState::Running || shared.running_turn(&id).is_some() {
         return Err(ApiError::unavailable("a process runs the turn"));
     }
-    let runner = runner_of_turn(&shared, &stored).await?;
+    let agent = load_agent_of(&shared, &stored).await?;
     spawn_turn(&shared, id.clone(), async move |cancellation| {
-        let _ = runner.resume_until(&id, cancellation).await;
+        let _ = agent.resume(&id).cancellation(&cancellation).report().await;
     })?;
     Ok(Json(StartedTurn { turn }))
 }
@@ -84,18 +84,18 @@ pub(super) async fn resume_after_decision(shared: &Arc<ApiShared>, turn: &TurnId
     if has_open_gates || is_over || is_held(&stored.summary, shared.now()) {
         return;
     }
-    let Ok(runner) = runner_of_turn(shared, &stored).await else { return };
+    let Ok(agent) = load_agent_of(shared, &stored).await else { return };
     let id = turn.clone();
     let _ = spawn_turn(shared, turn.clone(), async move |cancellation| {
-        let _ = runner.resume_until(&id, cancellation).await;
+        let _ = agent.resume(&id).cancellation(&cancellation).report().await;
     });
 }
 
-/// The runner of the agent of a turn with the executor that began it, else the runner of the server.
-async fn runner_of_turn(shared: &ApiShared, stored: &StoredTurn) -> Result<Agent, ApiError> {
+/// The agent of a turn with the executor that began it, else the agent of the server.
+async fn load_agent_of(shared: &ApiShared, stored: &StoredTurn) -> Result<Agent, ApiError> {
     let history = TurnHistory::read(stored)?;
     let agent = shared.agent_of(&stored.summary, &history);
-    shared.runner_of(agent.as_deref(), Some(&history.executor), AgentPurpose::Run).await
+    shared.build_agent_of(agent.as_deref(), Some(&history.executor), AgentPurpose::Run).await
 }
 
 /// Starts a new turn that repeats the steps of another one up to a step.
@@ -137,10 +137,10 @@ pub(super) async fn fork_turn(
         None => fork,
     };
     let inner = agent.executor(Some(&history.executor), AgentPurpose::Run)?;
-    let input = fork.add_messages(agent.turn_input()?);
+    let messages = fork.messages();
     let executor = fork.executor(inner, agent.tools());
-    let runner = agent.build_agent(Arc::new(executor), agent.tools())?;
-    Ok(Json(start_turn(&shared, runner, input).await?))
+    let built = agent.build_agent(Arc::new(executor), agent.tools())?;
+    Ok(Json(start_turn(&shared, agent.prepare_turn(built.turn(messages))?).await?))
 }
 
 /// Replays a recording in a new turn. No handler of a recorded tool runs.
@@ -157,27 +157,26 @@ pub(super) async fn replay_recording(
         .replay(agent.tools())
         .map_err(|error| ApiError::unavailable(error.to_string()))?;
     let tools = replay.tools();
-    let runner = agent.build_agent(Arc::new(replay), tools)?;
+    let built = agent.build_agent(Arc::new(replay), tools)?;
     let message = request.message.unwrap_or_else(|| "Replay of a recording".to_owned());
-    Ok(Json(start_turn(&shared, runner, agent.turn_input()?.user(message)).await?))
+    Ok(Json(start_turn(&shared, agent.prepare_turn(built.turn(message))?).await?))
 }
 
 /// Starts a turn in the background and returns its id when it is stored.
 pub(super) async fn start_turn(
     shared: &Arc<ApiShared>,
-    runner: Agent,
-    input: TurnInput,
+    turn: Turn,
 ) -> Result<StartedTurn, ApiError> {
-    let turn = new_turn_id()?;
-    let input = input.id(turn.as_str());
+    let id = new_turn_id()?;
+    let turn = turn.id(id.as_str());
     let (sender, mut failed) = oneshot::channel();
-    spawn_turn(shared, turn.clone(), async move |cancellation| {
-        if let Err(error) = runner.run_until(input, cancellation).await {
+    spawn_turn(shared, id.clone(), async move |cancellation| {
+        if let Err(error) = turn.cancellation(&cancellation).report().await {
             let _ = sender.send(error);
         }
     })?;
     for _ in 0..MAX_CREATE_CHECKS {
-        if shared.turns.load_summary(&turn).await?.is_some() {
+        if shared.turns.load_summary(&id).await?.is_some() {
             break;
         }
         // Without an error the turn is about to be stored, or has been.
@@ -185,7 +184,7 @@ pub(super) async fn start_turn(
             return Err(error.into());
         }
     }
-    Ok(StartedTurn { turn: turn.to_string() })
+    Ok(StartedTurn { turn: id.to_string() })
 }
 
 /// How often a new turn is looked for, and how long until it is looked for again.

@@ -110,7 +110,6 @@ pub(super) async fn call_tool(
         let is_first = ctx.dispatch().iteration() == 0;
         async move { Ok(if is_first { Step::new().call(call) } else { Step::done() }) }
     };
-    let runner = agent.build_agent(Arc::new(executor), agent.tools())?;
-    let input = agent.turn_input()?.user(title);
-    Ok(Json(start_turn(&shared, runner, input).await?))
+    let built = agent.build_agent(Arc::new(executor), agent.tools())?;
+    Ok(Json(start_turn(&shared, agent.prepare_turn(built.turn(title))?).await?))
 }

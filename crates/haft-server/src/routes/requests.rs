@@ -26,8 +26,8 @@ pub(super) async fn show_request(
     let read = shared.read_turn(&id).await?;
     let iteration =
         step.checked_sub(1).ok_or_else(|| ApiError::invalid("steps are counted from 1"))?;
-    let runner = runner_of_step(&shared, &read, iteration).await?;
-    let rendered = render(&runner, &id, iteration).await?;
+    let agent = load_agent_of_step(&shared, &read, iteration).await?;
+    let rendered = render(&agent, &id, iteration).await?;
     let missing =
         || ApiError::not_found("this step sent no request: a script takes its steps without one");
     let rendered = rendered.ok_or_else(missing)?;
@@ -38,7 +38,7 @@ pub(super) async fn show_request(
         (body, parts)
     };
     let before = match iteration.checked_sub(1) {
-        Some(before) => render(&runner, &id, before).await.ok().flatten().map(|it| parse(&it).1),
+        Some(before) => render(&agent, &id, before).await.ok().flatten().map(|it| parse(&it).1),
         None => None,
     };
     let (body, parts) = parse(&rendered);
@@ -62,19 +62,19 @@ pub(super) async fn show_request(
 }
 
 async fn render(
-    runner: &Agent,
+    agent: &Agent,
     id: &TurnId,
     iteration: u32,
 ) -> Result<Option<RenderedRequest>, ApiError> {
-    match runner.render_request(id, iteration).await {
+    match agent.render_request(id, iteration).await {
         Err(TurnError::Invalid { reason, .. }) => Err(ApiError::not_found(reason)),
         rendered => Ok(rendered?),
     }
 }
 
-/// The runner that renders a step: that of the agent of the turn with the executor that took the step, else the runner of
+/// The agent that renders a step: that of the turn with the executor that took the step, else the agent of
 /// the server.
-async fn runner_of_step(
+async fn load_agent_of_step(
     shared: &ApiShared,
     read: &ReadTurn,
     iteration: u32,
@@ -82,7 +82,7 @@ async fn runner_of_step(
     let history = read.history();
     let taken = history.steps.iter().find(|it| it.iteration == iteration);
     let begun_by = Some(taken.map_or(&history.executor, |step| &step.executor));
-    shared.runner_of(read.agent.as_deref(), begun_by, AgentPurpose::Show).await
+    shared.build_agent_of(read.agent.as_deref(), begun_by, AgentPurpose::Show).await
 }
 
 pub(super) async fn show_response(

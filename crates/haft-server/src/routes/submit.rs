@@ -6,8 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use haft::stores::{StoreError, TurnId, TurnQuery};
-use haft::turn::TurnError;
-use haft::{Agent, TurnInput};
+use haft::turn::{Turn, TurnError};
 use sha2::{Digest as _, Sha256};
 
 use super::Shared;
@@ -31,18 +30,18 @@ pub(super) async fn submit_turn(
     request.check()?;
     let key = idempotency_key(&headers)?;
     let agent = load_agent(&shared, &request.agent, AgentPurpose::Show).await?;
-    let mut input = agent.turn_input()?.user(request.message).agent(request.agent);
-    input = input.priority(request.priority);
-    input = input.start_after(Duration::from_secs(request.delay_seconds.into()));
-    if let Some(conversation) = request.conversation {
-        input = input.conversation(conversation);
-    }
     // No step is taken here, so that no API key is needed.
     let executor = agent.executor(None, AgentPurpose::Show)?;
-    let runner = agent.build_agent(executor, agent.tools())?;
+    let built = agent.build_agent(executor, agent.tools())?;
+    let mut turn = agent.prepare_turn(built.turn(request.message))?.agent(request.agent);
+    turn = turn.priority(request.priority);
+    turn = turn.start_after(Duration::from_secs(request.delay_seconds.into()));
+    if let Some(conversation) = request.conversation {
+        turn = turn.conversation(conversation);
+    }
     let turn = match key {
-        Some(key) => submit_once(&shared, &runner, input, key).await?,
-        None => enqueue(&shared, &runner, input).await?,
+        Some(key) => submit_once(&shared, turn, key).await?,
+        None => submit(&shared, turn).await?,
     };
     Ok(Json(StartedTurn { turn: turn.to_string() }))
 }
@@ -77,19 +76,14 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
 }
 
 /// Submits a turn unless a request with the same key has done so.
-async fn submit_once(
-    shared: &ApiShared,
-    runner: &Agent,
-    input: TurnInput,
-    key: &str,
-) -> Result<TurnId, ApiError> {
-    let turn = turn_of_key(&shared.tenant, key)?;
+async fn submit_once(shared: &ApiShared, turn: Turn, key: &str) -> Result<TurnId, ApiError> {
+    let id = turn_of_key(&shared.tenant, key)?;
     // A repeated request is answered also when the tenant may not submit more.
-    if shared.turns.load_summary(&turn).await?.is_some() {
-        return Ok(turn);
+    if shared.turns.load_summary(&id).await?.is_some() {
+        return Ok(id);
     }
-    match enqueue(shared, runner, input.id(turn.as_str())).await {
-        Err(SubmitError::Exists) => Ok(turn),
+    match submit(shared, turn.id(id.as_str())).await {
+        Err(SubmitError::Exists) => Ok(id),
         submitted => Ok(submitted?),
     }
 }
@@ -121,11 +115,7 @@ impl From<SubmitError> for ApiError {
 }
 
 /// Stores a turn, unless there are too many unfinished ones.
-async fn enqueue(
-    shared: &ApiShared,
-    runner: &Agent,
-    input: TurnInput,
-) -> Result<TurnId, SubmitError> {
+async fn submit(shared: &ApiShared, turn: Turn) -> Result<TurnId, SubmitError> {
     // One at a time, so that requests at the same time do not exceed the limit together.
     let _permit = shared.submissions.acquire().await;
     let max = shared.max_unfinished_turns;
@@ -137,7 +127,7 @@ async fn enqueue(
         let error = ApiError::new(status, "E_API_TOO_MANY_TURNS", message);
         return Err(SubmitError::Other(error));
     }
-    runner.enqueue(input).await.map_err(|error| match error {
+    turn.submit().await.map_err(|error| match error {
         TurnError::Store(StoreError::Exists { .. }) => SubmitError::Exists,
         error => SubmitError::Other(error.into()),
     })

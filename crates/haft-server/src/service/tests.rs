@@ -15,7 +15,7 @@ use haft::executors::{DispatchExecutor, ExecutorDescription, ScriptExecutor};
 use haft::media::{MediaFile, MediaKind};
 use haft::stores::{ClaimFilter, OpenStores, StoreOptions, StoreUrl, TurnSummary};
 use haft::turn::{Cancellation, GatePolicy, TurnHistory};
-use haft::{Agent, BoxFuture, Media, Tool, TurnInput};
+use haft::{Agent, BoxFuture, Media, Tool};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -117,8 +117,8 @@ impl TestService {
     async fn try_run_next(&self, tenant: &str) -> bool {
         let agent = TestAgent::new(tenant, self.stores.for_tenant(tenant));
         let executor = agent.executor(None, AgentPurpose::Run).unwrap();
-        let runner = agent.build_agent(executor, agent.tools()).unwrap();
-        let report = runner.run_next(ClaimFilter::default(), Cancellation::new()).await;
+        let built = agent.build_agent(executor, agent.tools()).unwrap();
+        let report = built.run_next(ClaimFilter::default(), &Cancellation::new()).await;
         report.unwrap().is_some()
     }
 
@@ -147,10 +147,10 @@ fn marker(tenant: &str) -> String {
 
 fn build_api(scope: &TenantScope, access: Access) -> Result<ApiBuilder, AgentError> {
     let agent = TestAgent::new(scope.tenant(), scope.stores().clone());
-    let runner = agent.build_agent(agent.executor(None, AgentPurpose::Run)?, agent.tools())?;
+    let built = agent.build_agent(agent.executor(None, AgentPurpose::Run)?, agent.tools())?;
     let hub = agent.hub.clone();
-    Ok(Api::builder(runner.stored_turns().clone())
-        .agent(runner)
+    Ok(Api::builder(built.stored_turns().clone())
+        .agent(built)
         .hub(hub)
         .agents(Arc::new(agent))
         .access(access))
@@ -189,10 +189,6 @@ impl AgentSource for TestAgent {
 }
 
 impl HostedAgent for TestAgent {
-    fn turn_input(&self) -> Result<TurnInput, AgentError> {
-        Ok(TurnInput::new("You are a clerk."))
-    }
-
     fn system_prompt(&self) -> String {
         "You are a clerk.".to_owned()
     }

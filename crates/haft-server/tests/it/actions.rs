@@ -5,7 +5,7 @@ use std::sync::Arc;
 use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::stores::{DirApprovals, MemoryStore};
 use haft::turn::{Deadlines, GatePolicy, TurnOutcome};
-use haft::{Agent, Tool, TurnInput};
+use haft::{Agent, Tool};
 use haft_server::{Access, Api};
 use serde_json::json;
 
@@ -22,9 +22,9 @@ async fn cancelling_reaches_a_turn_that_another_process_runs() {
     let deadlines = Deadlines::new().lease(std::time::Duration::from_millis(300));
     let other = other.deadlines(deadlines).build().unwrap();
     let mut running = tokio::task::JoinSet::new();
-    running.spawn(async move {
-        other.run(TurnInput::new("Wait.").id("stuck").user("Go!")).await.unwrap()
-    });
+    running.spawn(
+        async move { other.turn("Go!").system("Wait.").id("stuck").report().await.unwrap() },
+    );
     let router = server(&store, Access::Act);
     while get(&router, "/turns").await["turns"].as_array().unwrap().is_empty() {
         tokio::task::yield_now().await;
@@ -59,14 +59,14 @@ async fn a_standing_approval_is_given_listed_and_revoked() {
         .tool(deploy())
         .store(Arc::clone(&store) as _)
         .approvals(Arc::new(DirApprovals::new(dir.path())))
-        .agent("/agents/shop")
+        .identity("/agents/shop")
         .secret([7; 32])
         .gate_policy(GatePolicy::Suspend)
         .build()
         .unwrap();
     let api = Api::builder(agent.stored_turns().clone()).agent(agent.clone());
     let router = api.access(Access::Act).actor("Ada").build().router();
-    let first = agent.run(TurnInput::new("You deploy.").user("Go!")).await.unwrap();
+    let first = agent.turn("Go!").system("You deploy.").report().await.unwrap();
     assert_eq!(get(&router, "/turns?state=waiting").await["turns"][0]["question"], "May I?");
     let gates = get(&router, "/gates").await;
     let gate = escape(gates[0]["id"].as_str().unwrap());
@@ -77,7 +77,7 @@ async fn a_standing_approval_is_given_listed_and_revoked() {
         tokio::task::yield_now().await;
     }
     // The next turn does not ask.
-    let second = agent.run(TurnInput::new("You deploy.").user("Again!")).await.unwrap();
+    let second = agent.turn("Again!").system("You deploy.").report().await.unwrap();
     assert_eq!(second.outcome, TurnOutcome::Completed);
     let grants = get(&router, "/grants").await;
     assert_eq!(
@@ -89,7 +89,7 @@ async fn a_standing_approval_is_given_listed_and_revoked() {
     let (status, left) = post(&router, &format!("/grants/{id}/revoke"), &json!({})).await;
     assert_eq!(status, 200);
     assert!(left.as_array().unwrap().iter().all(|it| it.get("refusal").is_some()), "{left}");
-    let third = agent.run(TurnInput::new("You deploy.").user("Once more!")).await.unwrap();
+    let third = agent.turn("Once more!").system("You deploy.").report().await.unwrap();
     assert!(matches!(third.outcome, TurnOutcome::Waiting { .. }), "it asks again");
 }
 
@@ -110,7 +110,7 @@ async fn a_turn_whose_gate_was_decided_elsewhere_is_resumed() {
         .gate_policy(GatePolicy::Suspend)
         .build()
         .unwrap();
-    let turn = agent.run(TurnInput::new("You deploy.").user("Go!")).await.unwrap().turn;
+    let turn = agent.turn("Go!").system("You deploy.").report().await.unwrap().turn;
     let api = Api::builder(agent.stored_turns().clone()).agent(agent.clone());
     let router = api.access(Access::Act).build().router();
     let path = format!("/turns/{turn}");

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use haft::Agent;
 use haft::executors::{Step, StepContext, StepError};
 use haft::stores::{MemoryStore, NewTurn, TurnStore as _, TurnStoreExt as _};
-use haft::{Agent, TurnInput};
 use haft_server::Access;
 use serde_json::Value;
 
@@ -117,7 +117,7 @@ async fn facts_are_read_for_one_turn() {
         Ok::<_, StepError>(Step::done().say(ctx.message("It is late.")?))
     };
     let other: Agent = agent(&store, say, Vec::new());
-    let turn = other.run(TurnInput::new("Be brief.").user("What time is it?")).await.unwrap().turn;
+    let turn = other.turn("What time is it?").system("Be brief.").report().await.unwrap().turn;
     let router = server(&store, Access::ReadOnly);
     assert!(get(&router, "/turns").await["turns"][0].get("facts").is_none());
     let facts = get(&router, &format!("/turns/{turn}/facts")).await;

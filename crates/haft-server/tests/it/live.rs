@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use haft::Tool;
-use haft::TurnInput;
 use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::stores::MemoryStore;
 use haft::tools::ToolEffect;
@@ -27,7 +26,7 @@ fn start_turn(store: &Arc<MemoryStore>, permits: &Arc<Semaphore>) -> JoinSet<()>
     let other = agent(store, executor, vec![look.handler(|| "fog").build().unwrap()]);
     let mut running = JoinSet::new();
     running.spawn(async move {
-        other.run(TurnInput::new("Look.").id("far").user("What do you see?")).await.unwrap();
+        other.turn("What do you see?").system("Look.").id("far").report().await.unwrap();
     });
     running
 }

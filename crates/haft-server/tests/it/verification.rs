@@ -13,7 +13,7 @@ use haft::stores::{
     DirSpoolStore, LineIndex, MemoryStore, ReaderDescriptor, SpoolError, SpoolKey, SpoolPayload,
     SpoolReader, SpoolStore,
 };
-use haft::{Agent, Args, BoxFuture, Tool, TurnInput};
+use haft::{Agent, Args, BoxFuture, Tool};
 use haft_server::Api;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -42,7 +42,7 @@ where
     };
     let builder = Agent::builder(executor).tool(tool.build().unwrap()).secret([7; 32]);
     let agent = builder.store(Arc::clone(&store) as _).spools(spools).build().unwrap();
-    agent.run(TurnInput::new("Read.").id("t").user("Read the log.")).await.unwrap();
+    agent.turn("Read the log.").system("Read.").id("t").report().await.unwrap();
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
     let builder = Agent::builder(no_step).secret([7; 32]);
     let agent = builder.store(store).spools(served).build().unwrap();

@@ -7,7 +7,7 @@ use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::schema::{integer, object};
 use haft::stores::MemoryStore;
 use haft::turn::Limits;
-use haft::{Agent, Args, Tool, ToolFailure, TurnInput};
+use haft::{Agent, Args, Tool, ToolFailure};
 use haft_server::Access;
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ async fn run_turn(steps: u32) -> Arc<MemoryStore> {
         .limits(Limits::new().iterations(1000).tool_calls(10_000))
         .build()
         .unwrap();
-    agent.run(TurnInput::new("Read.").id("long").user("Read all sensors.")).await.unwrap();
+    agent.turn("Read all sensors.").system("Read.").id("long").report().await.unwrap();
     store
 }
 

@@ -20,7 +20,7 @@ use crate::sync::{Arc, PoisonError, RwLock};
 /// ```
 /// use haft::events::{EventFilter, EventHub, EventName};
 /// use haft::executors::{Step, StepContext, StepError};
-/// use haft::{Agent, TurnInput};
+/// use haft::Agent;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,7 +28,7 @@ use crate::sync::{Arc, PoisonError, RwLock};
 /// let mut ends = hub.subscribe(EventFilter::all().only([EventName::TurnEnd]));
 /// let executor = async |_: StepContext| Ok::<_, StepError>(Step::done());
 /// let agent = Agent::builder(executor).observer(hub.clone()).build()?;
-/// agent.run(TurnInput::new("Be brief.").id("turn-1")).await?;
+/// agent.turn([]).system("Be brief.").id("turn-1").report().await?;
 /// let end = ends.next().await.and_then(|it| it.event()).ok_or("no event")?;
 /// assert_eq!(&*end.turn, "turn-1");
 /// # Ok(())

@@ -15,7 +15,7 @@ use haft_core::store::TurnId;
 use haft_core::tool::{Tool, ToolEffect, ToolFailure, ToolOutput, ToolRole};
 
 use super::recorded_tool::with_recorded_output;
-use crate::turn::{OpenedTurn, StepHistory, StoredTurns, TurnError, TurnInput};
+use crate::turn::{OpenedTurn, StepHistory, StoredTurns, TurnError, TurnMessages};
 
 /// A new turn that repeats the steps of a stored turn up to an iteration, and continues differently from there. The
 /// stored turn is not changed.
@@ -26,7 +26,7 @@ use crate::turn::{OpenedTurn, StepHistory, StoredTurns, TurnError, TurnInput};
 /// ```
 /// use std::sync::Arc;
 /// use haft::executors::{Fork, ScriptExecutor};
-/// use haft::{Agent, Tool, TurnInput};
+/// use haft::{Agent, Tool};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,13 +36,13 @@ use crate::turn::{OpenedTurn, StepHistory, StoredTurns, TurnError, TurnInput};
 ///     ScriptExecutor::parse(&steps)
 /// };
 /// let agent = Agent::builder(script("It is {{ last.roll }}.")?).tool(roll.clone()).build()?;
-/// let turn = agent.run(TurnInput::new("Play.").user("Roll!")).await?.turn;
+/// let turn = agent.turn("Roll!").system("Play.").report().await?.turn;
 ///
 /// let fork = Fork::load(agent.stored_turns(), &turn, 1).await?.message("Be brief.");
-/// let input = fork.add_messages(TurnInput::new("Play."));
+/// let messages = fork.messages();
 /// let executor = fork.executor(Arc::new(script("{{ last.roll }}!")?), [roll.clone()]);
-/// let forked = Agent::builder(executor).tool(roll).build()?.run(input).await?;
-/// assert_eq!(forked.text(), "4!");
+/// let forked = Agent::builder(executor).tool(roll).build()?.turn(messages).await?;
+/// assert_eq!(forked.to_string(), "4!");
 /// # Ok(())
 /// # }
 /// ```
@@ -129,9 +129,9 @@ impl Fork {
         self
     }
 
-    /// Adds the messages that the stored turn began with to the input of the new one.
-    pub fn add_messages(&self, input: TurnInput) -> TurnInput {
-        self.input.iter().fold(input, |input, message| input.message(Message::clone(message)))
+    /// The messages that the stored turn began with, to ask the new one with.
+    pub fn messages(&self) -> TurnMessages {
+        self.input.iter().map(|message| Message::clone(message)).collect()
     }
 
     /// The executor of the new turn. `inner` takes the steps from the fork on, and `tools` are those of the turn.

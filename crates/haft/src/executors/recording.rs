@@ -25,7 +25,7 @@ pub use self::replay::ReplayExecutor;
 ///
 /// ```
 /// use haft::executors::{RecordingExecutor, Recording, ScriptExecutor};
-/// use haft::turn::{Agent, TurnInput};
+/// use haft::turn::Agent;
 /// use haft::Tool;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -35,14 +35,14 @@ pub use self::replay::ReplayExecutor;
 ///
 /// let recorder = RecordingExecutor::new(model);
 /// let agent = Agent::builder(recorder.clone()).tool(roll).build()?;
-/// let report = agent.run(TurnInput::new("You play.")).await?;
+/// let report = agent.turn([]).system("You play.").report().await?;
 /// let text = recorder.finish(&report).await?.to_json();
 ///
 /// // Later, or elsewhere: the same turn, without the model and without the handler.
 /// let roll = Tool::builder("roll").description("Rolls.").handler(|| "6").build()?;
 /// let replay = Recording::from_json(&text)?.replay([roll])?;
 /// let agent = Agent::builder(replay.clone()).tools(replay.tools()).build()?;
-/// assert_eq!(agent.run(TurnInput::new("You play.")).await?.text(), "4!");
+/// assert_eq!(agent.turn([]).system("You play.").report().await?.text(), "4!");
 /// # Ok(())
 /// # }
 /// ```
@@ -103,12 +103,12 @@ impl Recording {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use haft::executors::{RecordingExecutor, ScriptExecutor};
-    /// use haft::{Agent, TurnInput};
+    /// use haft::Agent;
     ///
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let recorder = RecordingExecutor::new(script);
     /// let agent = Agent::builder(recorder.clone()).build()?;
-    /// let report = agent.run(TurnInput::new("Be polite.")).await?;
+    /// let report = agent.turn([]).system("Be polite.").report().await?;
     /// assert_eq!(recorder.finish(&report).await?.request(0), None, "a script sends no requests");
     /// # Ok(())
     /// # }

@@ -71,7 +71,7 @@ struct AuditLine<'c> {
 /// use std::sync::{Arc, Mutex};
 /// use haft::executors::ScriptExecutor;
 /// use haft::middleware::audit_log;
-/// use haft::{Agent, Tool, TurnInput};
+/// use haft::{Agent, Tool};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -81,7 +81,7 @@ struct AuditLine<'c> {
 /// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"call": {"roll": {}}}, {"say": "4!"}]}"#)?;
 /// let agent = Agent::builder(script).tool(roll).dispatch_output("audit", log).build()?;
-/// agent.run(TurnInput::new("You play.")).await?;
+/// agent.turn([]).system("You play.").report().await?;
 /// assert!(lines.lock().is_ok_and(|lines| lines.len() == 1 && lines[0].contains("roll")));
 /// # Ok(())
 /// # }

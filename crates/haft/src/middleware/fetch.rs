@@ -21,7 +21,7 @@ pub struct FetchTools;
 /// use haft::executors::{Step, StepContext, StepError};
 /// use haft::middleware::{BoxError, fetch_and_register_tools};
 /// use haft::turn::{ToolSource, TurnContext};
-/// use haft::{Agent, BoxFuture, Tool, TurnInput};
+/// use haft::{Agent, BoxFuture, Tool};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,7 +40,7 @@ pub struct FetchTools;
 /// .fetch_tools(Catalog(now))
 /// .turn_input("tools", fetch_and_register_tools())
 /// .build()?;
-/// assert_eq!(agent.run(TurnInput::new("You play.")).await?.text(), "true");
+/// assert_eq!(agent.turn([]).system("You play.").report().await?.text(), "true");
 /// # Ok(())
 /// # }
 /// ```

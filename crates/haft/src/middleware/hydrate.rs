@@ -21,7 +21,7 @@ pub struct HydrateConversation {
 }
 
 /// For the input of a turn: adds the records of the earlier turns of its conversation, and the memories of its
-/// [scope](crate::turn::TurnInput::memory_scope).
+/// [scope](crate::turn::Turn::memories).
 ///
 /// It shows the newest ended turns, as a whole and oldest first, within [`last_messages`] and [`max_tokens`]: messages,
 /// thoughts, and calls with their results. Artifacts of those calls can be queried by their old handles, and keep their
@@ -38,7 +38,7 @@ pub struct HydrateConversation {
 /// use haft::executors::{Step, StepContext, StepError};
 /// use haft::middleware::hydrate_conversation;
 /// use haft::turn::Timestamp;
-/// use haft::{Agent, Message, TurnInput};
+/// use haft::{Agent, Message};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -49,12 +49,8 @@ pub struct HydrateConversation {
 /// .turn_input("history", hydrate_conversation().last_messages(40))
 /// .build()?;
 ///
-/// let say = |id: &str| {
-///     let message = Message::user_at(id, "Hi", Timestamp::EPOCH)?;
-///     Ok::<_, Box<dyn std::error::Error>>(TurnInput::new("Count.").conversation("c-1").message(message))
-/// };
-/// assert_eq!(agent.run(say("m-1")?).await?.text(), "1 messages");
-/// assert_eq!(agent.run(say("m-2")?).await?.text(), "3 messages");
+/// assert_eq!(agent.turn("Hi").conversation("c-1").await?.to_string(), "1 messages");
+/// assert_eq!(agent.turn("Hi").conversation("c-1").await?.to_string(), "3 messages");
 /// # Ok(())
 /// # }
 /// ```

@@ -39,7 +39,7 @@ pub enum OnRepetition {
 /// use haft::executors::ScriptExecutor;
 /// use haft::middleware::repetition_guard;
 /// use haft::turn::TurnOutcome;
-/// use haft::{Agent, Tool, TurnInput};
+/// use haft::{Agent, Tool};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -49,7 +49,7 @@ pub enum OnRepetition {
 ///     .tool(roll)
 ///     .dispatch_output("repetition", repetition_guard(1))
 ///     .build()?;
-/// let report = agent.run(TurnInput::new("You play.")).await?;
+/// let report = agent.turn([]).system("You play.").report().await?;
 /// assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
 /// # Ok(())
 /// # }
@@ -65,7 +65,7 @@ impl RepetitionGuard {
     /// ```
     /// use haft::executors::ScriptExecutor;
     /// use haft::middleware::{OnRepetition, repetition_guard};
-    /// use haft::{Agent, Tool, TurnInput};
+    /// use haft::{Agent, Tool};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -75,7 +75,7 @@ impl RepetitionGuard {
     ///     .tool(roll)
     ///     .dispatch_output("repetition", repetition_guard(1).then(OnRepetition::Explain))
     ///     .build()?;
-    /// assert_eq!(agent.run(TurnInput::new("You play.")).await?.text(), "4!");
+    /// assert_eq!(agent.turn([]).system("You play.").report().await?.text(), "4!");
     /// # Ok(())
     /// # }
     /// ```

@@ -55,7 +55,7 @@ pub struct SafetyVeto {
 /// ```
 /// use haft::executors::ScriptExecutor;
 /// use haft::middleware::{Verdict, safety_veto};
-/// use haft::{Agent, Tool, TurnInput};
+/// use haft::{Agent, Tool};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -65,7 +65,7 @@ pub struct SafetyVeto {
 ///     .tool(secret)
 ///     .dispatch_output("veto", safety_veto(|_| async { Ok(Verdict::veto("it is a password")) }))
 ///     .build()?;
-/// let report = agent.run(TurnInput::new("You help.")).await?;
+/// let report = agent.turn([]).system("You help.").report().await?;
 /// assert!(report.text().contains("it is a password") && !report.text().contains("hunter2"));
 /// # Ok(())
 /// # }

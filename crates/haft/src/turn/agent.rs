@@ -1,33 +1,32 @@
-//! The agent of turns.
+//! The agent: what runs turns.
 
 mod approval_options;
 mod builder;
 
 use std::fmt;
-use std::future::Future;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use haft_core::answer::AnswerFormat;
-use haft_core::args::ToolArgs;
 use haft_core::cancel::Cancellation;
-use haft_core::context::{DispatchContext, ToolSource, TurnContext};
+use haft_core::context::{DispatchContext, Instruction, ToolSource, TurnContext};
 use haft_core::event::Observer;
 use haft_core::forge::Formats;
 use haft_core::pipeline::Pipeline;
+use haft_core::record::Text;
 use haft_core::registry::ToolRegistry;
-use haft_core::step::{DispatchExecutor, ExecutorDescription, StepRequest};
+use haft_core::step::{DispatchExecutor, ExecutorDescription};
 use haft_core::store::{ClaimFilter, Lease, TurnId};
 use haft_core::tool::Spooler;
 use haft_core::trust::EnvelopeSecret;
 
-use super::cancel_signal::{CancelSignal, run_cancellable};
 use super::gates::{Approver, GatePolicy, Gatekeeper};
+use super::input::{TurnInput, TurnMessages};
 use super::lease::LeaseRenewer;
 use super::limits::{Deadlines, Limits};
 use super::rendering::RenderedRequest;
+use super::request::Turn;
 use super::stored_turns::{StoredTurns, TurnStores};
-use super::{TurnError, TurnInput, TurnReport, TypedReport, driver, rendering};
+use super::{TurnError, TurnReport, driver, rendering};
 use crate::events::TracedContent;
 
 pub use self::builder::{AgentBuilder, InvalidAgent};
@@ -35,18 +34,18 @@ pub use self::builder::{AgentBuilder, InvalidAgent};
 /// Runs turns. Cheap to clone, and usable for any number of turns, one after the other and in parallel.
 ///
 /// ```
+/// use haft::Agent;
 /// use haft::executors::{Step, StepContext, StepError};
-/// use haft::turn::{Agent, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn main() -> haft::Result<()> {
 /// let agent = Agent::builder(async |ctx: StepContext| {
 ///     Ok::<_, StepError>(Step::done().say(ctx.message("Hello!")?))
 /// })
+/// .system("You are polite.")
 /// .build()?;
 ///
-/// let report = agent.run(TurnInput::new("You are polite.").user("Hi")).await?;
-/// assert_eq!(report.text(), "Hello!");
+/// assert_eq!(agent.turn("Hi").await?.to_string(), "Hello!");
 /// # Ok(())
 /// # }
 /// ```
@@ -56,6 +55,7 @@ pub struct Agent {
 }
 
 /// What all turns of an agent share.
+#[derive(Clone)]
 pub(super) struct AgentShared {
     pub(super) turns: StoredTurns,
     pub(super) executor: Arc<dyn DispatchExecutor>,
@@ -76,10 +76,15 @@ pub(super) struct AgentShared {
     pub(super) limits: Limits,
     pub(super) deadlines: Deadlines,
     pub(super) envelope_secret: Option<EnvelopeSecret>,
-    pub(super) agent: Option<Arc<str>>,
+    pub(super) name: Option<String>,
+    /// By what standing approvals know the agent.
+    pub(super) identity: Option<Arc<str>>,
+    pub(super) system: Text,
+    pub(super) instructions: Vec<Instruction>,
     pub(super) observers: Arc<[Arc<dyn Observer>]>,
     pub(super) traced_content: TracedContent,
-    pub(super) name: Arc<str>,
+    /// The name of the process in leases.
+    pub(super) process: Arc<str>,
     pub(super) leases: Arc<LeaseRenewer>,
 }
 
@@ -107,177 +112,33 @@ impl Agent {
         AgentBuilder::new(Arc::new(executor))
     }
 
-    /// Runs a turn to its end.
-    ///
-    /// Dropping the future stops the turn where it is: what was journaled stays, and
-    /// [`resume`](Self::resume) continues from there.
-    ///
-    /// # Errors
-    ///
-    /// The turn could not be created: its input was refused, its id is taken, or the store failed. Nothing has run in
-    /// that case. Everything that happens later is part of the report. If the store fails later, the report contains
-    /// the error, and the turn has not ended: it can be resumed.
-    pub fn run(
-        &self,
-        input: TurnInput,
-    ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send + use<> {
-        driver::create_turn(Arc::clone(&self.shared), input, Cancellation::new())
+    /// Requests a new turn: with the text of a user, a message, or several messages of which the last is the new one.
+    pub fn turn(&self, messages: impl Into<TurnMessages>) -> Turn {
+        let AgentShared { name, system, instructions, .. } = &*self.shared;
+        let input =
+            TurnInput::new(messages.into(), name.clone(), system.clone(), instructions.clone());
+        Turn::of_input(self.clone(), input)
     }
 
-    /// Runs a turn whose answer has a type. Like the arguments of a tool, the type derives `ToolArgs`, so that the
-    /// schema that the model sees, the check and the decoder agree; `haft_conformance::prove` proves it.
-    ///
-    /// An answer that does not fit goes back to the model with its problems, twice at most; see [`TurnInput::answer`]
-    /// for another bound, for streams ([`run_until`](Self::run_until)) and for workers. An interrupted turn is resumed
-    /// like any other, and [`TurnReport::answer`] decodes its answer.
+    /// Requests the continuation of a turn that was interrupted, in this process or another one. Steps that were journaled
+    /// are not taken again. A turn that has ended is reported again.
     ///
     /// ```
-    /// use haft::executors::{Step, StepContext, StepError};
-    /// use haft::{Agent, ToolArgs, TurnInput};
-    ///
-    /// /// An invoice.
-    /// #[derive(Debug, PartialEq, ToolArgs)]
-    /// struct Invoice {
-    ///     /// Who sent it
-    ///     #[arg(min_len = 1)]
-    ///     sender: String,
-    ///     /// Amount in cents
-    ///     cents: u32,
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let model = async |ctx: StepContext| {
-    /// #     let texts = [r#"{"sender": ""}"#, r#"{"sender": "Ada", "cents": "250"}"#];
-    /// #     let text = texts[ctx.dispatch().iteration() as usize];
-    /// #     Ok::<_, StepError>(Step::done().say(ctx.message(text)?))
-    /// # };
-    /// let agent = Agent::builder(model).build()?;
-    /// let input = TurnInput::new("You read invoices.").user("Ada asks for 2.50.");
-    /// let typed = agent.run_typed::<Invoice>(input).await?;
-    /// assert_eq!(typed.answer?, Invoice { sender: "Ada".into(), cents: 250 });
-    /// assert_eq!(typed.report.iterations, 2, "the first answer did not fit");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`run`](Self::run). The schema of the type can also be invalid. A missing answer is not an error but part of
-    /// the report.
-    pub async fn run_typed<T: ToolArgs + Send + 'static>(
-        &self,
-        input: TurnInput,
-    ) -> Result<TypedReport<T>, TurnError> {
-        let format = AnswerFormat::of::<T>().map_err(|faults| {
-            let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-            TurnError::invalid("answer", faults.join("; "))
-        })?;
-        let report = self.run(input.answer(format)).await?;
-        Ok(TypedReport { answer: report.answer(), report })
-    }
-
-    /// Runs a turn to its end, or until it is cancelled: by a [`Cancellation`], or (feature `tokio-util`) by a
-    /// `CancellationToken`.
-    ///
-    /// ```
-    /// use haft::executors::{Step, StepContext, StepError};
-    /// use haft::turn::{Cancellation, TurnOutcome};
-    /// use haft::{Agent, TurnInput};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let executor = async |_: StepContext| Ok::<_, StepError>(Step::new());
-    /// let agent = Agent::builder(executor).build()?;
-    /// let cancellation = Cancellation::new();
-    /// cancellation.cancel("the user pressed stop");
-    /// let report = agent.run_until(TurnInput::new("Never stop."), cancellation).await?;
-    /// assert!(matches!(report.outcome, TurnOutcome::Cancelled { .. }));
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`run`](Self::run).
-    pub fn run_until<C: CancelSignal>(
-        &self,
-        input: TurnInput,
-        signal: C,
-    ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send + use<C> {
-        let (cancellation, watch) = signal.into_cancellation();
-        // A child, so that a limit or a lost lease does not cancel what else the caller runs under it.
-        let turn = driver::create_turn(Arc::clone(&self.shared), input, cancellation.child());
-        run_cancellable(turn, watch, cancellation)
-    }
-
-    /// Resumes a turn that was interrupted, in this process or another one. Steps that were journaled are not taken
-    /// again. A turn that has ended is reported again.
-    ///
-    /// ```
+    /// use haft::Agent;
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn main() -> haft::Result<()> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let agent = Agent::builder(script).build()?;
-    /// let report = agent.run(TurnInput::new("Be polite.")).await?;
-    /// assert_eq!(agent.resume(&report.turn).await?.text(), "Hello!");
-    /// assert!(agent.resume(&"another".parse()?).await.is_err());
+    /// let report = agent.turn("Hi").report().await?;
+    /// assert_eq!(agent.resume(&report.turn).report().await?.to_string(), "Hello!");
+    /// assert!(agent.resume("another").report().await.is_err());
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// There is no such turn, another process runs it, another executor began it, or a stored record cannot be read.
-    pub async fn resume(&self, turn: &TurnId) -> Result<TurnReport, TurnError> {
-        self.resume_until(turn, Cancellation::new()).await
-    }
-
-    /// Resumes a turn as [`resume`](Self::resume) does, and runs it until it is cancelled.
-    ///
-    /// # Errors
-    ///
-    /// As [`resume`](Self::resume).
-    pub async fn resume_until(
-        &self,
-        turn: &TurnId,
-        signal: impl CancelSignal,
-    ) -> Result<TurnReport, TurnError> {
-        let (cancellation, watch) = signal.into_cancellation();
-        let turn = Box::pin(driver::resume_turn(&self.shared, turn, cancellation.clone()));
-        run_cancellable(turn, watch, cancellation).await
-    }
-
-    /// Stores a turn without running it. Any process with the same store and executor can claim it by
-    /// [`run_next`](Self::run_next), in the order of priorities and times. Turns of a conversation run one after the
-    /// other.
-    ///
-    /// ```
-    /// use haft::executors::ScriptExecutor;
-    /// use haft::stores::ClaimFilter;
-    /// use haft::turn::Cancellation;
-    /// use haft::{Agent, TurnInput};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let agent = Agent::builder(script).build()?;
-    /// let turn = agent.enqueue(TurnInput::new("Be polite.").user("Hi")).await?;
-    /// let report = agent.run_next(ClaimFilter::default(), Cancellation::new()).await?;
-    /// assert_eq!(report.map(|it| it.turn), Some(turn));
-    /// assert!(agent.run_next(ClaimFilter::default(), Cancellation::new()).await?.is_none());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The input was refused, its id is taken, or the store failed.
-    pub async fn enqueue(&self, input: TurnInput) -> Result<TurnId, TurnError> {
-        driver::enqueue_turn(&self.shared, input).await
+    pub fn resume(&self, id: impl AsRef<str>) -> Turn {
+        Turn::of_stored(self.clone(), id.as_ref().to_owned())
     }
 
     /// Claims the next turn that can run ([`TurnStore::claim_turns`](haft_core::store::TurnStore::claim_turns)) and runs it to its end: a queued one, one whose
@@ -292,11 +153,9 @@ impl Agent {
     pub async fn run_next(
         &self,
         filter: ClaimFilter,
-        signal: impl CancelSignal,
+        cancellation: &Cancellation,
     ) -> Result<Option<TurnReport>, TurnError> {
-        let (cancellation, watch) = signal.into_cancellation();
-        let turn = Box::pin(driver::run_next_turn(&self.shared, filter, cancellation.clone()));
-        run_cancellable(turn, watch, cancellation).await
+        Box::pin(driver::run_next_turn(&self.shared, filter, cancellation.child())).await
     }
 
     /// Runs a turn whose lease was claimed, as [`run_next`](Self::run_next) does.
@@ -324,33 +183,6 @@ impl Agent {
         iteration: u32,
     ) -> Result<Option<RenderedRequest>, TurnError> {
         rendering::render_stored_request(&self.shared, turn, iteration).await
-    }
-
-    /// Renders the first request of a turn without creating the turn. Nothing is sent or stored, and middleware does
-    /// not run. Returns `None` if the executor sends no requests.
-    ///
-    /// ```
-    /// use haft::providers::dialects::chat_completions::ChatCompletions;
-    /// use haft::{Agent, Provider, TurnInput};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let model = Provider::builder(ChatCompletions::new(), "gpt-5-mini").build()?;
-    /// let agent = Agent::builder(model).build()?;
-    /// let request = agent.render_first_request(TurnInput::new("Be polite.")).await?;
-    /// assert_eq!(request.map(|it| it.model).as_deref(), Some("gpt-5-mini"));
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The input was refused, or the executor cannot render the request.
-    pub async fn render_first_request(
-        &self,
-        input: TurnInput,
-    ) -> Result<Option<StepRequest>, TurnError> {
-        rendering::render_first_request(&self.shared, input).await
     }
 
     /// What takes the steps of its turns.
@@ -386,6 +218,7 @@ impl fmt::Debug for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Agent")
             .field("name", &self.shared.name)
+            .field("process", &self.shared.process)
             .field("store", &self.shared.store)
             .field("tools", &self.shared.tools.len())
             .finish_non_exhaustive()

@@ -50,13 +50,13 @@ impl StoredTurns {
     /// ```
     /// use haft::events::EventKind;
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{Agent, TurnInput};
+    /// use haft::Agent;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let agent = Agent::builder(script).build()?;
-    /// let turn = agent.run(TurnInput::new("Be polite.")).await?.turn;
+    /// let turn = agent.turn([]).system("Be polite.").report().await?.turn;
     /// let mut follower = agent.stored_turns().follow_turn(&turn);
     /// let mut said = String::new();
     /// while let Some(event) = follower.next_event().await? {

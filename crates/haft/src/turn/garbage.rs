@@ -112,13 +112,13 @@ impl StoredTurns {
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{Agent, TurnInput};
+    /// use haft::Agent;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let agent = Agent::builder(script).build()?;
-    /// let report = agent.run(TurnInput::new("Be polite.")).await?;
+    /// let report = agent.turn([]).system("Be polite.").report().await?;
     /// assert!(agent.stored_turns().remove_turn(&report.turn).await?);
     /// assert!(agent.stored_turns().load_turn(&report.turn).await?.is_none());
     /// # Ok(())
@@ -143,13 +143,13 @@ impl StoredTurns {
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{Agent, TurnInput};
+    /// use haft::Agent;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let agent = Agent::builder(script).build()?;
-    /// let report = agent.run(TurnInput::new("Be polite.")).await?;
+    /// let report = agent.turn([]).system("Be polite.").report().await?;
     /// assert_eq!(agent.stored_turns().remove_turns(&[report.turn, "another".parse()?]).await?, 1);
     /// # Ok(())
     /// # }

@@ -23,13 +23,13 @@ use super::log::StoredLog;
 /// ```
 /// use haft::executors::ScriptExecutor;
 /// use haft::turn::TurnHistory;
-/// use haft::{Agent, TurnInput};
+/// use haft::Agent;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let script = ScriptExecutor::parse(r#"{"name": "greeting", "steps": [{"say": "Hello!"}]}"#)?;
 /// let agent = Agent::builder(script).build()?;
-/// let turn = agent.run(TurnInput::new("Be polite.")).await?.turn;
+/// let turn = agent.turn([]).system("Be polite.").report().await?.turn;
 /// let history = TurnHistory::read(&agent.stored_turns().load_turn(&turn).await?.ok_or("no turn")?)?;
 /// assert_eq!(history.executor.to_string(), "script `greeting`");
 /// assert_eq!((history.steps.len(), history.steps[0].messages.len()), (1, 1));

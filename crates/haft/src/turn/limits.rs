@@ -95,14 +95,14 @@ impl<'de> Deserialize<'de> for Limit {
 /// ```
 /// use haft::executors::{Step, StepContext, StepError};
 /// use haft::turn::{Limit, Limits, TurnOutcome};
-/// use haft::{Agent, TurnInput};
+/// use haft::Agent;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let executor = async |_: StepContext| Ok::<_, StepError>(Step::new());
 /// let limits = Limits::new().iterations(3).tokens(Some(10_000));
 /// let agent = Agent::builder(executor).limits(limits).build()?;
-/// let report = agent.run(TurnInput::new("Never stop.")).await?;
+/// let report = agent.turn([]).system("Never stop.").report().await?;
 /// assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Iterations });
 /// # Ok(())
 /// # }

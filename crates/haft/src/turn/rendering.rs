@@ -17,10 +17,11 @@ use haft_stores::MemorySpoolStore;
 use super::agent::AgentShared;
 use super::driver::{PreparedTurn, load_turn, prepare_turn, restore_history, restore_records};
 use super::history::{SentRequest, StepHistory, TurnHistory};
+use super::input::TurnInput;
 use super::log::{StoredLog, TurnLog};
 use super::query_tools::QueryTools;
 use super::seed::TurnSeed;
-use super::{StoredTurns, TurnError, TurnInput};
+use super::{StoredTurns, TurnError};
 
 /// A request that was rendered from the records of a stored turn.
 #[derive(Clone, Debug)]
@@ -62,14 +63,14 @@ impl StoredTurns {
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{Agent, Tool, TurnInput};
+    /// use haft::{Agent, Tool};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let log = Tool::builder("get_log").description("Gets.").handler(|| "line\n".repeat(5000)).build()?;
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"call": {"get_log": {}}}, {"say": "Done."}]}"#)?;
     /// let agent = Agent::builder(script).tool(log).build()?;
-    /// let turn = agent.run(TurnInput::new("Look.")).await?.turn;
+    /// let turn = agent.turn([]).system("Look.").report().await?.turn;
     /// let turns = agent.stored_turns();
     /// let all = turns.list_artifacts(&turn).await?;
     /// assert_eq!((all.len(), all[0].artifact.reader().byte_length()), (1, 25_000));

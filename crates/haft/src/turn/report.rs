@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::limits::Limit;
 use super::recorder::is_store_failure;
 use super::stopped::{TurnStopped, write_stop};
+use crate::error::Error;
 
 /// How a turn ended, and its results.
 ///
@@ -31,14 +32,14 @@ use super::stopped::{TurnStopped, write_stop};
 /// ```
 /// use haft::executors::ScriptExecutor;
 /// use haft::turn::TurnOutcome;
-/// use haft::{Agent, Tool, TurnInput};
+/// use haft::{Agent, Tool};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"call": {"roll": {}}}, {"say": "4!"}]}"#)?;
 /// let agent = Agent::builder(script).tool(roll).build()?;
-/// let report = agent.run(TurnInput::new("Play.")).await?.into_result()?;
+/// let report = agent.turn([]).system("Play.").report().await?.into_result()?;
 /// assert_eq!((report.outcome.clone(), report.to_string().as_str()), (TurnOutcome::Completed, "4!"));
 /// assert_eq!((report.iterations, report.calls.len()), (2, 1));
 /// assert_eq!(report.unknown_calls().count(), 0);
@@ -84,7 +85,7 @@ impl fmt::Display for TurnReport {
 }
 
 impl TurnReport {
-    /// The report of a turn that completed. Every other turn is an error: `agent.run(input).await?.into_result()?` ends
+    /// The report of a turn that completed. Every other turn is an error: `turn.report().await?.into_result()?` ends
     /// the program with the reason.
     ///
     /// # Errors
@@ -131,14 +132,31 @@ impl TurnReport {
     }
 }
 
-/// The result of [`Agent::run_typed`](super::Agent::run_typed): the answer, and the report of its turn.
+/// The answer of a turn that completed, with the report of the turn. Printing it prints the value.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct TypedReport<T> {
-    /// The answer, or why there is none.
-    pub answer: Result<T, AnswerError>,
+pub struct Answer<T = String> {
+    /// The text of the assistant's last message, or the value of a [typed](super::Turn::typed) turn.
+    pub value: T,
     /// The report of the turn.
     pub report: TurnReport,
+}
+
+impl<T> Answer<T> {
+    /// The answer of a turn that completed.
+    pub(super) fn of_report(
+        report: TurnReport,
+        decode: fn(&TurnReport) -> Result<T, AnswerError>,
+    ) -> Result<Self, Error> {
+        let report = report.into_result()?;
+        Ok(Self { value: decode(&report)?, report })
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Answer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
 }
 
 /// How a turn ended.

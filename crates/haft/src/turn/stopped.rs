@@ -15,13 +15,13 @@ use super::report::{TurnOutcome, TurnReport};
 ///
 /// ```
 /// use haft::executors::{Step, StepContext, StepError};
-/// use haft::{Agent, TurnInput};
+/// use haft::Agent;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let executor = async |_: StepContext| Err::<Step, _>(StepError::new("the model has no power"));
 /// let agent = Agent::builder(executor).build()?;
-/// let stopped = agent.run(TurnInput::new("You help.").id("r-7")).await?.into_result().unwrap_err();
+/// let stopped = agent.turn([]).system("You help.").id("r-7").report().await?.into_result().unwrap_err();
 /// assert_eq!(stopped.to_string(), "turn `r-7` failed: the executor failed: the model has no power");
 /// assert_eq!((stopped.report.iterations, stopped.report.is_resumable), (1, false));
 /// # Ok(())

@@ -33,13 +33,13 @@ use super::{Deadlines, TurnError, TurnReport, driver};
 /// ```
 /// use haft::executors::ScriptExecutor;
 /// use haft::stores::TurnQuery;
-/// use haft::{Agent, TurnInput};
+/// use haft::Agent;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
 /// let agent = Agent::builder(script).build()?;
-/// let turn = agent.run(TurnInput::new("Be polite.").user("Hi")).await?.turn;
+/// let turn = agent.turn("Hi").system("Be polite.").report().await?.turn;
 ///
 /// let turns = agent.stored_turns();
 /// assert_eq!(turns.list_turns(TurnQuery::default()).await?.len(), 1);
@@ -116,13 +116,13 @@ impl StoredTurns {
     /// ```
     /// use haft::executors::ScriptExecutor;
     /// use haft::stores::TurnQuery;
-    /// use haft::{Agent, TurnInput};
+    /// use haft::Agent;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let agent = Agent::builder(script).build()?;
-    /// agent.run(TurnInput::new("Be polite.").conversation("support-7")).await?;
+    /// agent.turn([]).system("Be polite.").conversation("support-7").report().await?;
     /// assert_eq!(agent.stored_turns().list_turns(TurnQuery::default().conversation("support-7")).await?.len(), 1);
     /// assert!(agent.stored_turns().list_turns(TurnQuery::default().unfinished()).await?.is_empty());
     /// # Ok(())
@@ -158,13 +158,13 @@ impl StoredTurns {
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{Agent, TurnInput};
+    /// use haft::Agent;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let agent = Agent::builder(script).build()?;
-    /// let turn = agent.run(TurnInput::new("Be polite.")).await?.turn;
+    /// let turn = agent.turn([]).system("Be polite.").report().await?.turn;
     /// let entries = agent.stored_turns().read_journal(&turn, 0, 100).await?;
     /// let last = entries.last().ok_or("no entry")?.number;
     /// assert!(agent.stored_turns().read_journal(&turn, last, 100).await?.is_empty());
@@ -224,7 +224,7 @@ impl StoredTurns {
     /// ```
     /// use haft::executors::ScriptExecutor;
     /// use haft::turn::{GatePolicy, TurnOutcome};
-    /// use haft::{Agent, Tool, TurnInput};
+    /// use haft::{Agent, Tool};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -234,7 +234,7 @@ impl StoredTurns {
     ///     .tool(deploy.handler(|| "done").build()?)
     ///     .gate_policy(GatePolicy::Suspend)
     ///     .build()?;
-    /// let waiting = agent.run(TurnInput::new("You deploy.")).await?;
+    /// let waiting = agent.turn([]).system("You deploy.").report().await?;
     /// let cancelled = agent.stored_turns().cancel_turn(&waiting.turn, "not needed any more").await?;
     /// assert!(matches!(cancelled.outcome, TurnOutcome::Cancelled { .. }));
     /// assert!(agent.stored_turns().gates().open_gates(None).await?.is_empty());
@@ -269,7 +269,7 @@ impl StoredTurns {
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{Agent, Tool, TurnInput};
+    /// use haft::{Agent, Tool};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -278,7 +278,7 @@ impl StoredTurns {
     /// let agent = Agent::builder(ScriptExecutor::parse(script)?)
     ///     .tool(deploy.handler(|| "done").build()?)
     ///     .build()?;
-    /// let turn = tokio::spawn(agent.run(TurnInput::new("You deploy.")));
+    /// let turn = tokio::spawn(agent.turn([]).system("You deploy.").report());
     /// let gates = agent.stored_turns().gates();
     /// let gate = loop {
     ///     match gates.open_gates(None).await?.pop() {

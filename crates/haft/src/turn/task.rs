@@ -43,6 +43,14 @@ impl<T> Drop for Task<T> {
     }
 }
 
+/// Starts work on a task that goes on when nobody waits for it.
+#[expect(clippy::disallowed_methods, reason = "the caller wants the work to outlive it")]
+pub(super) fn spawn_detached<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
+    tokio::spawn(in_current_trace(work))
+}
+
 /// Work that continues the trace of its caller on another task: in the span that is current now, with the collector
 /// that is current now.
 pub(super) fn in_current_trace<F: Future>(work: F) -> impl Future<Output = F::Output> + use<F> {

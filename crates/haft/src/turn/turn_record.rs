@@ -50,13 +50,13 @@ impl StoredTurns {
     /// ```
     /// use haft::executors::ScriptExecutor;
     /// use haft::turn::TurnRecord;
-    /// use haft::{Agent, TurnInput};
+    /// use haft::Agent;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let agent = Agent::builder(script).build()?;
-    /// let turn = agent.run(TurnInput::new("Be polite.")).await?.turn;
+    /// let turn = agent.turn([]).system("Be polite.").report().await?.turn;
     /// let turns = agent.stored_turns();
     /// let stored = turns.load_turn(&turn).await?.ok_or("no turn")?;
     /// let TurnRecord::Message(said) = turns.read_record(&stored.rows[0]).await? else { panic!() };

@@ -25,7 +25,7 @@ use crate::turn::{Agent, TurnError};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait AgentSource: Send + Sync {
-    /// The agents whose turns are claimed ([`TurnInput::agent`](crate::TurnInput::agent)); of all if there is none.
+    /// The agents whose turns are claimed ([`AgentBuilder::name`](crate::turn::AgentBuilder::name)); of all if there is none.
     fn agents(&self) -> Vec<String>;
 
     /// Finds the runner of a turn that was claimed. It may take long: the lease is renewed meanwhile. If it fails, the

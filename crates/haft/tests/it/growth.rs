@@ -13,7 +13,7 @@ use haft::stores::{
     SpoolStore, TurnStore as _,
 };
 use haft::tools::ToolEffect;
-use haft::turn::{Agent, AgentBuilder, Limits, Timestamp, TurnInput, TurnOutcome};
+use haft::turn::{Agent, AgentBuilder, Limits, Timestamp, Turn, TurnOutcome};
 use haft::{BoxFuture, DispatchExecutor, Tool, ToolRegistry};
 use serde_json::json;
 
@@ -48,8 +48,8 @@ fn builder(executor: impl DispatchExecutor + 'static, calls: usize) -> AgentBuil
     Agent::builder(executor).limits(limits)
 }
 
-async fn run(agent: &Agent, input: TurnInput) {
-    let report = agent.run(input).await.unwrap();
+async fn run(turn: Turn) {
+    let report = turn.report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
 }
 
@@ -57,7 +57,7 @@ async fn run(agent: &Agent, input: TurnInput) {
 async fn counted(build: impl FnOnce() -> AgentBuilder) -> (usize, usize) {
     let store = Arc::new(CountingStore::default());
     let agent = build().store(Arc::clone(&store) as _).build().unwrap();
-    run(&agent, TurnInput::new("You help.")).await;
+    run(agent.turn([]).system("You help.")).await;
     store.counts()
 }
 
@@ -91,7 +91,7 @@ async fn artifacts_leave_the_tools_as_they_are() {
     };
     let tools = (0..200).map(|n| log_tool(&format!("tool_{n}"))).chain([log_tool("log")]);
     let agent = builder(executor, 30).tools(tools).build().unwrap();
-    run(&agent, TurnInput::new("You help.")).await;
+    run(agent.turn([]).system("You help.")).await;
     let seen = registries.lock().unwrap();
     assert_eq!(seen.len(), 31);
     let changed = seen.windows(2).filter(|pair| !pair[1].0.is_unchanged_since(&pair[0].0)).count();
@@ -134,12 +134,12 @@ async fn a_short_exchange_takes_little_of_the_store() {
     let exchange = |turn: usize| {
         let asked = format!("Question {turn}: is there anything wrong in the log of today?");
         let asked = Message::user_at(format!("q-{turn}"), asked, Timestamp::EPOCH).unwrap();
-        TurnInput::new("You watch a log.").conversation("watch").message(asked)
+        agent.turn(asked).system("You watch a log.").conversation("watch")
     };
     let mut costs = Vec::new();
     for turn in 0..120 {
         store.reset();
-        run(&agent, exchange(turn)).await;
+        run(exchange(turn)).await;
         costs.push(store.counts());
     }
     let (reads, bytes) = costs[119];
@@ -159,7 +159,7 @@ async fn garbage_is_looked_for_turn_by_turn() {
         let agent = builder(calling(1), 1).tool(log_tool("log"));
         let agent = agent.store(Arc::clone(&store) as _).spools(spools).build().unwrap();
         for turn in 0..turns {
-            run(&agent, TurnInput::new("You help.").id(format!("turn-{turn}"))).await;
+            run(agent.turn([]).system("You help.").id(format!("turn-{turn}"))).await;
         }
         store.reset();
         assert_eq!(agent.stored_turns().collect_garbage().await.unwrap(), 0);
@@ -174,7 +174,7 @@ async fn garbage_is_looked_for_in_one_scan_of_the_keys() {
     let spools = Arc::new(CountingSpools::default());
     let agent = builder(calling(1), 1).tool(log_tool("log")).spools(Arc::clone(&spools) as _);
     let agent = agent.build().unwrap();
-    run(&agent, TurnInput::new("You help.").id("turn")).await;
+    run(agent.turn([]).system("You help.").id("turn")).await;
     for n in 0..12_000 {
         let key = SpoolKey::of_turn("turn", format_args!("unused-{n}"));
         spools.inner.write(key, "".into()).await.unwrap();
@@ -237,7 +237,7 @@ async fn ended_turns_of_a_memory_store_are_removed_by_policy() {
     let agent = builder(calling(1), 1).tool(log_tool("log")).store(Arc::clone(&store) as _);
     let agent = agent.build().unwrap();
     for turn in 0..50 {
-        run(&agent, TurnInput::new("You help.").id(format!("turn-{turn}"))).await;
+        run(agent.turn([]).system("You help.").id(format!("turn-{turn}"))).await;
         assert!(store.len() <= 5);
     }
     assert!(store.load("turn-49".parse().unwrap()).await.unwrap().is_some());
@@ -271,8 +271,8 @@ mod requests {
         Options::from(window)
     }
 
-    fn history(exchanges: usize) -> TurnInput {
-        let mut input = TurnInput::new("You help.");
+    fn history(agent: &Agent, exchanges: usize) -> Turn {
+        let mut input = agent.turn([]).system("You help.");
         for n in 0..exchanges {
             let asked = format!("Question {n}: is there anything wrong in the log of this day?");
             let asked = Message::user_at(format!("q-{n}"), asked, Timestamp::EPOCH).unwrap();
@@ -294,7 +294,7 @@ mod requests {
                 let model = provider(&transport).options(window(tokens));
                 let model = model.estimators(counting(&counted)).build().unwrap();
                 let agent = Agent::builder(model).build().unwrap();
-                run(&agent, history(sizes[at])).await;
+                run(history(&agent, sizes[at])).await;
                 bytes[at] = counted.load(Ordering::SeqCst);
             }
         }
@@ -325,7 +325,7 @@ mod requests {
         });
         let limits = Limits::new().iterations(50).identical_calls(50);
         let agent = Agent::builder(model).tool(small.build().unwrap()).limits(limits);
-        run(&agent.build().unwrap(), history(200)).await;
+        run(history(&agent.build().unwrap(), 200)).await;
         let (first, all) = (after_first.load(Ordering::SeqCst), counted.load(Ordering::SeqCst));
         assert!(first > 0 && all < first * 3 / 2, "{first} bytes first, {all} after 21 requests");
     }
@@ -352,7 +352,7 @@ mod requests {
         let tools =
             [tool("log", "a line in which nothing happens\n", 500), tool("small", "fine", 1)];
         let agent = builder(model.build().unwrap(), 30).tools(tools).build().unwrap();
-        run(&agent, history(history_length).id("turn-1")).await;
+        run(history(&agent, history_length).id("turn-1")).await;
         let bodies = transport.asked().iter().map(|it| it.body().to_vec()).collect();
         (rendered.lock().unwrap().clone(), bodies)
     }

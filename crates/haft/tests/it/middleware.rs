@@ -39,7 +39,7 @@ async fn fetched_tools_are_registered_by_their_policy() {
         let script = "steps: [{call: {t: {}, new: {}}}, {say: '{{ last.t }} {{ last.new }}'}]";
         let built = agent(scripted(script)).tool(gives("t", "own")).fetch_tools(source(policy));
         let agent = built.turn_input("tools", fetch_and_register_tools()).build().unwrap();
-        let report = agent.run(input()).await.unwrap();
+        let report = input(&agent).report().await.unwrap();
         match expected {
             Some(expected) => assert_eq!(report.text(), expected),
             None => {
@@ -49,7 +49,7 @@ async fn fetched_tools_are_registered_by_their_policy() {
         }
         // The next turn begins anew.
         assert_eq!(
-            agent.run(input()).await.unwrap().outcome == TurnOutcome::Completed,
+            input(&agent).report().await.unwrap().outcome == TurnOutcome::Completed,
             expected.is_some()
         );
     }
@@ -78,7 +78,7 @@ steps:
 async fn a_repetition_ends_the_turn_with_the_call_and_its_count() {
     let (get, ran) = counted("get");
     let built = agent(scripted(REPEATS)).tool(get).dispatch_output("guard", repetition_guard(2));
-    let report = built.build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.build().unwrap()).report().await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
     let expected = "`get` was called 3 times with the same arguments, at most 2 are of use";
     assert_eq!(report.error.unwrap().message.as_str(), expected);
@@ -91,7 +91,7 @@ async fn a_repetition_can_be_explained_to_the_model() {
     let seen = Seen::default();
     let guard = repetition_guard(1).then(OnRepetition::Explain);
     let built = agent(scripted(REPEATS)).tool(get).dispatch_output("guard", guard);
-    let report = built.observer(seen.observer()).build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.observer(seen.observer()).build().unwrap()).report().await.unwrap();
     assert_eq!((report.outcome, report.iterations), (TurnOutcome::Completed, 4));
     let texts: Vec<_> = report
         .calls
@@ -129,7 +129,7 @@ steps:
     };
     let tools = [get, large, gives("fine", "ok"), fails("bad")];
     let built = agent(scripted(script)).tools(tools).dispatch_output("veto", safety_veto(check));
-    let report = built.build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.build().unwrap()).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(report.text(), "what `large` gave was withheld: no numbers");
     assert_eq!(report.calls[0].state(), CallState::Succeeded);
@@ -142,7 +142,7 @@ async fn a_check_that_fails_shows_nothing() {
     let script = "steps: [{call: {get: {}}}, {say: '{{ last.get }}'}]";
     let built = agent(scripted(script)).tool(counted("get").0);
     let agent = built.dispatch_output("veto", safety_veto(broken)).build().unwrap();
-    let report = agent.run(input()).await.unwrap();
+    let report = input(&agent).report().await.unwrap();
     assert_eq!((report.text(), report.status()), ("", TurnStatus::Failed));
 }
 
@@ -189,7 +189,7 @@ steps:
     let built = agent(scripted(&script)).tools([counted("get").0, fails("bad"), big]);
     let log = lines.log();
     let built = built.dispatch_output("audit", log.clone()).dispatch_input("audit", log);
-    built.build().unwrap().run(input().id("t")).await.unwrap();
+    input(&built.build().unwrap()).id("t").report().await.unwrap();
     let values = lines.values();
     let tools: Vec<_> = values.iter().map(|line| line["tool"].as_str().unwrap()).collect();
     assert_eq!(tools, ["get", "bad", "big", "get", "bad"]);
@@ -208,7 +208,7 @@ async fn a_log_that_cannot_be_written_ends_the_turn() {
     let full = audit_log(|_| Err("disk full".into()));
     let script = "steps: [{call: {get: {}}}, {say: x}]";
     let built = agent(scripted(script)).tool(counted("get").0).dispatch_output("audit", full);
-    let report = built.build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.build().unwrap()).report().await.unwrap();
     assert!(report.error.unwrap().message.contains("disk full"));
 }
 
@@ -225,7 +225,7 @@ async fn calls_of_a_cancelled_turn_are_audited_too() {
     let agent = built.build().unwrap();
     let token = Cancellation::new();
     let cancel = token.clone();
-    let (report, ()) = tokio::join!(agent.run_until(input(), token), async move {
+    let (report, ()) = tokio::join!(input(&agent).cancellation(&token).report(), async move {
         pass(Duration::from_secs(5)).await;
         cancel.cancel("stop");
     });
@@ -260,12 +260,12 @@ steps:
         built.store(Arc::clone(&store) as _).clock(Arc::clone(&clock) as _).build().unwrap()
     };
     let dies = process(first.log(), "stall: forever");
-    let died = tokio::time::timeout(Duration::from_secs(1), dies.run(input().id("t"))).await;
+    let died = tokio::time::timeout(Duration::from_secs(1), input(&dies).id("t").report()).await;
     assert!(died.is_err());
     assert_eq!(first.iterations(), [0, 1]);
     clock.advance(Duration::from_secs(60));
     let again = process(second(), "think: I am back.");
-    let report = again.resume(&"t".parse().unwrap()).await.unwrap();
+    let report = again.resume("t").report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
 }
 

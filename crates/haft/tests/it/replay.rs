@@ -83,7 +83,7 @@ fn tools() -> (Vec<Tool>, Arc<AtomicU32>) {
 async fn recorded() -> (TurnReport, Recording) {
     let recorder = RecordingExecutor::new(scripted(SCRIPT));
     let agent = agent(recorder.clone()).tools(tools().0).build().unwrap();
-    let mut turn = std::pin::pin!(agent.run(input()));
+    let mut turn = std::pin::pin!(input(&agent).report());
     let report = loop {
         tokio::select! {
             biased;
@@ -132,7 +132,7 @@ async fn seen(report: &TurnReport) -> Vec<String> {
 }
 
 async fn replayed(replay: &ReplayExecutor, tools: Vec<Tool>) -> TurnReport {
-    agent(replay.clone()).tools(tools).build().unwrap().run(input()).await.unwrap()
+    input(&agent(replay.clone()).tools(tools).build().unwrap()).report().await.unwrap()
 }
 
 #[tokio::test]
@@ -188,7 +188,7 @@ async fn other(script: &str) -> TurnReport {
     let (live, ran) = tools();
     let replay = recording.replay(live).unwrap();
     let agent = agent(scripted(script)).tools(replay.tools()).build().unwrap();
-    let report = agent.run(input()).await.unwrap();
+    let report = input(&agent).report().await.unwrap();
     assert_eq!(ran.load(Ordering::SeqCst), 0);
     report
 }
@@ -242,7 +242,7 @@ async fn a_step_that_failed_fails_again() {
         "steps: [{say: a, then: continue}, {fail: {reason: down, retryable: true}}]",
     ));
     let agent = agent(recorder.clone()).build().unwrap();
-    let report = agent.run(input()).await.unwrap();
+    let report = input(&agent).report().await.unwrap();
     let recording = recorder.finish(&report).await.unwrap();
     let replay = Recording::from_json(&recording.to_json()).unwrap().replay([]).unwrap();
     let again = replayed(&replay, vec![]).await;
@@ -276,7 +276,7 @@ async fn a_recording_has_a_limit_and_misses_nothing() {
     let recorder =
         RecordingExecutor::new(scripted("steps: [{call: {log: {}}}, {say: x}]")).limit(1000);
     let agent = agent(recorder.clone()).tools(tools().0).build().unwrap();
-    let report = agent.run(input()).await.unwrap();
+    let report = input(&agent).report().await.unwrap();
     assert_eq!(recorder.finish(&report).await.unwrap_err().code(), "E_LIMIT_REACHED");
     let other = RecordingExecutor::new(scripted("steps: [{say: x}]"));
     let error = other.finish(&report).await.unwrap_err().to_string();

@@ -37,7 +37,7 @@ pub(crate) fn scripted(script: &str) -> ScriptExecutor {
 }
 
 async fn run(script: &str, tools: impl IntoIterator<Item = Tool>) -> TurnReport {
-    agent(scripted(script)).tools(tools).build().unwrap().run(input()).await.unwrap()
+    input(&agent(scripted(script)).tools(tools).build().unwrap()).report().await.unwrap()
 }
 
 fn failure(report: &TurnReport) -> &str {
@@ -83,7 +83,7 @@ async fn a_script_has_one_meaning_in_every_form() {
     for script in [Script::parse(yaml), Script::parse(json), Script::from_value(&value)] {
         let built =
             agent(ScriptExecutor::new(script.unwrap())).tool(gives("t", "x")).build().unwrap();
-        let report = built.run(input()).await.unwrap();
+        let report = input(&built).report().await.unwrap();
         assert_eq!(report.text(), "ok");
         ids.push(report.calls[0].id());
     }
@@ -128,7 +128,7 @@ async fn placeholders_lose_the_last_line_end_and_nothing_else_in_silence() {
     let seen = Seen::default();
     let log = "line\n".repeat(20_000);
     let agent = agent(scripted(script)).tool(gives("get", log)).observer(seen.observer());
-    let report = agent.build().unwrap().run(input()).await.unwrap();
+    let report = input(&agent.build().unwrap()).report().await.unwrap();
     assert_eq!(report.text().len(), "It is .".len() + 64 * 1024);
     let warnings = seen.events().into_iter().filter_map(|event| match event.kind {
         EventKind::Warning { message, .. } => Some(message.as_str().to_owned()),
@@ -243,7 +243,7 @@ async fn stalling_takes_time_and_gives_way_to_cancelling() {
     let built = agent(scripted("steps: [{stall: forever}]")).build().unwrap();
     let token = Cancellation::new();
     let cancel = token.clone();
-    let (report, ()) = tokio::join!(built.run_until(input(), token), async move {
+    let (report, ()) = tokio::join!(input(&built).cancellation(&token).report(), async move {
         pass(Duration::from_secs(5)).await;
         cancel.cancel("enough");
     });
@@ -274,11 +274,11 @@ async fn a_resumed_turn_goes_on_with_the_right_step() {
         built.store(Arc::clone(&store) as _).clock(Arc::clone(&clock) as _).build().unwrap()
     };
     let dies = process();
-    let died = tokio::time::timeout(Duration::from_secs(1), dies.run(input().id("t"))).await;
+    let died = tokio::time::timeout(Duration::from_secs(1), input(&dies).id("t").report()).await;
     assert!(died.is_err());
     hangs.store(false, Ordering::SeqCst);
     clock.advance(Duration::from_secs(60));
-    let report = process().resume(&"t".parse().unwrap()).await.unwrap();
+    let report = process().resume("t").report().await.unwrap();
     let said: Vec<_> = report.messages.iter().map(|it| it.content().unwrap().as_str()).collect();
     assert_eq!((report.outcome, said), (TurnOutcome::Completed, vec!["one", "two", "three"]));
 }
@@ -288,7 +288,7 @@ async fn what_is_said_comes_in_pieces_that_add_up() {
     async fn check(step: &str, expected: &[&str]) {
         let seen = Seen::default();
         let built = agent(scripted(&format!("steps: [{step}]"))).observer(seen.observer());
-        built.build().unwrap().run(input()).await.unwrap();
+        input(&built.build().unwrap()).report().await.unwrap();
         let pieces: Vec<_> = seen
             .events()
             .into_iter()

@@ -72,7 +72,7 @@ use haft::events::{Event, EventKind};
 use haft::executors::{DispatchExecutor, ProposedCall, Step, StepContext, StepError};
 use haft::records::Message;
 use haft::turn::Timestamp;
-use haft::turn::{Agent, AgentBuilder, TurnInput};
+use haft::turn::{Agent, AgentBuilder, Turn};
 
 /// One step.
 pub(crate) type StepFn = fn(&StepContext) -> Result<Step, StepError>;
@@ -98,9 +98,9 @@ pub(crate) fn call(tool: &str, args: &str) -> ProposedCall {
     ProposedCall::new(tool, args)
 }
 
-pub(crate) fn input() -> TurnInput {
+pub(crate) fn input(agent: &Agent) -> Turn {
     let hello = Message::user_at("m-1", "hello", Timestamp::EPOCH).unwrap();
-    TurnInput::new("You help.").message(hello)
+    agent.turn(hello).system("You help.")
 }
 
 /// The names of events in order, with the iteration where there is one.

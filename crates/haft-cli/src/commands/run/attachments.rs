@@ -13,7 +13,7 @@ use haft::artifacts::ArtifactKind;
 use haft::media::{Media, MediaFile, sniff_media_type};
 use haft::records::{Message, MessageRole, Record as _, Retrievable};
 use haft::trust::TrustTier;
-use haft::turn::{Clock as _, SystemClock, TurnInput};
+use haft::turn::{Clock as _, SystemClock, Turn};
 
 use crate::commands::format_count;
 use crate::text_file::file_error;
@@ -100,13 +100,13 @@ impl Attachments {
     }
 
     /// Adds the message of the user with the attachments.
-    pub(super) fn add_to(self, input: TurnInput, id: &str, prompt: String) -> Result<TurnInput> {
+    pub(super) fn add_to(self, turn: Turn, id: &str, prompt: String) -> Result<Turn> {
         let message = Message::new(id, MessageRole::User, SystemClock::new().now())
             .with_content(prompt)
             .with_attachments(self.media)
             .checked()?;
-        let input = self.texts.into_iter().fold(input, TurnInput::retrievable);
-        Ok(input.message(message))
+        let turn = self.texts.into_iter().fold(turn, Turn::retrieved);
+        Ok(turn.message(message))
     }
 }
 

@@ -96,10 +96,10 @@ pub(crate) enum InterruptAction {
     CancelTurn,
 }
 
-/// A runner together with the printer and the keyboard of the user.
+/// An agent together with the printer and the keyboard of the user.
 pub(crate) struct TurnSession {
     host: AgentHost,
-    runner: Agent,
+    agent: Agent,
     hub: EventHub,
     printer: TurnPrinter,
     keyboard: Keyboard,
@@ -113,21 +113,21 @@ pub(crate) struct TurnSession {
 }
 
 impl TurnSession {
-    /// Starts a session with a runner whose executor and tools are already set.
+    /// Starts a session with an agent whose executor and tools are already set.
     pub(crate) fn new(
         host: AgentHost,
-        agent: &AgentDir,
+        dir: &AgentDir,
         builder: AgentBuilder,
         options: SessionOptions,
         signals: &StopSignals,
     ) -> Result<Self> {
         let hub = EventHub::new();
-        let builder = host.runner(agent, builder)?.observer(hub.clone());
-        let runner = options.gates.apply(builder).build()?;
-        let executor = runner.executor_description();
+        let builder = host.runner(dir, builder)?.observer(hub.clone());
+        let agent = options.gates.apply(builder).build()?;
+        let executor = agent.executor_description();
         Ok(Self {
             host,
-            runner,
+            agent,
             hub,
             printer: TurnPrinter::new(options.terminal, options.output, executor),
             keyboard: Keyboard::spawn(),
@@ -161,6 +161,11 @@ impl TurnSession {
         self.printer.print_beginning(prompt, attached);
     }
 
+    /// The agent whose turns the session runs.
+    pub(crate) const fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
     /// The keyboard, and the signals that arrive while the user types.
     pub(crate) const fn inputs(&mut self) -> (&mut Keyboard, &mut StopListener) {
         (&mut self.keyboard, &mut self.stop)
@@ -179,7 +184,7 @@ impl TurnSession {
     {
         let token = Cancellation::new();
         let mut events = self.hub.subscribe(EventFilter::all());
-        let work = work(self.runner.clone(), token.clone());
+        let work = work(self.agent.clone(), token.clone());
         tokio::pin!(work);
         self.pending_gates.clear();
         self.open_gates.clear();
@@ -235,7 +240,7 @@ impl TurnSession {
                 self.print_parked_gates(&report.turn).await?;
             }
         }
-        let cost = load_cost(self.host.config(), self.runner.stored_turns(), &report).await;
+        let cost = load_cost(self.host.config(), self.agent.stored_turns(), &report).await;
         self.printer.print_outcome(&report, cost, &self.resume_command(report.turn.as_str()));
         Ok(report)
     }
@@ -250,7 +255,7 @@ impl TurnSession {
                     return Ok(());
                 }
                 // The gate may already be closed when the event arrives.
-                let open = self.runner.gates().open_gates(None).await?;
+                let open = self.agent.gates().open_gates(None).await?;
                 if let Some(gate) = open.into_iter().find(|gate| gate.id.as_str() == &**gate_id) {
                     self.queue_gate(gate);
                 }
@@ -266,7 +271,7 @@ impl TurnSession {
 
     /// The question of the first of these gates.
     pub(crate) async fn find_reason(&self, gates: &[GateId]) -> Result<Option<String>> {
-        let open = self.runner.gates().open_gates(None).await?;
+        let open = self.agent.gates().open_gates(None).await?;
         Ok(open.into_iter().find(|gate| gates.contains(&gate.id)).map(|gate| gate.reason))
     }
 
@@ -297,7 +302,7 @@ impl TurnSession {
     /// Compares the gates that were announced with those in the store. The program may have missed events of gates while
     /// it printed others.
     async fn compare_gates(&mut self, turn: &str, is_cancelled: bool) -> Result<()> {
-        let open = self.runner.gates().open_gates(Some(turn.parse()?)).await?;
+        let open = self.agent.gates().open_gates(Some(turn.parse()?)).await?;
         let MissedGates { opened, closed } = MissedGates::find(&self.open_gates, open);
         for gate in closed {
             self.close_gate(&gate, is_cancelled);
@@ -311,7 +316,7 @@ impl TurnSession {
 
     /// Prints the gates at which a turn was left, and how to decide them.
     async fn print_parked_gates(&mut self, turn: &TurnId) -> Result<()> {
-        for gate in self.runner.gates().open_gates(Some(turn.clone())).await? {
+        for gate in self.agent.gates().open_gates(Some(turn.clone())).await? {
             self.printer.print_waiting_gate(&gate, self.host.stores().url());
         }
         Ok(())
@@ -343,7 +348,7 @@ impl TurnSession {
     /// Decides the first pending gate by the user's reply, and asks about the next one.
     async fn decide_first_gate(&mut self, reply: &str) -> Result<()> {
         let Some(gate) = self.pending_gates.front() else { return Ok(()) };
-        let gates = self.runner.gates();
+        let gates = self.agent.gates();
         let decided = match parse_reply(gate, reply.trim(), self.printer.stores_turns()) {
             GateReply::Resolve(value) => gates.resolve(&gate.id, value, USER).await,
             GateReply::ApproveAlways(always) => gates.approve_always(&gate.id, always, USER).await,

@@ -8,10 +8,10 @@ use haft::executors::{
 };
 use haft::stores::TurnSummary;
 use haft::turn::TurnHistory;
-use haft::{Agent, BoxFuture, Tool, TurnInput};
+use haft::{Agent, BoxFuture, Tool, Turn};
 use haft_server::{AgentError, AgentPurpose, AgentSource, HostedAgent};
 
-use super::{Example, model, named_input, tools};
+use super::{Example, model, named_turn, tools};
 
 const NAMES: [&str; 7] =
     ["approval flow", "data desk", "gardener", "hostile", "live", "log detective", "out of order"];
@@ -48,8 +48,8 @@ impl HostedAgent for ExampleAgent {
         Some(format!("examples/{}", self.name.replace(' ', "-")))
     }
 
-    fn turn_input(&self) -> Result<TurnInput, AgentError> {
-        Ok(input(&self.name))
+    fn prepare_turn(&self, turn: Turn) -> Result<Turn, AgentError> {
+        Ok(prepare(turn, &self.name))
     }
 
     fn system_prompt(&self) -> String {
@@ -73,9 +73,8 @@ impl HostedAgent for ExampleAgent {
         executor: Arc<dyn DispatchExecutor>,
         tools: Vec<Tool>,
     ) -> Result<Agent, AgentError> {
-        let runner = self.example.configure(Agent::builder(executor), tools);
-        let runner = runner.agent(self.name.as_str());
-        runner.build().map_err(|error| AgentError::new(error.to_string()))
+        let builder = self.example.configure(Agent::builder(executor), tools);
+        builder.name(self.name.as_str()).build().map_err(|error| AgentError::new(error.to_string()))
     }
 }
 
@@ -85,9 +84,14 @@ fn system_prompt(agent: &str) -> String {
     )
 }
 
-pub(super) fn input(agent: &str) -> TurnInput {
-    let input = named_input(agent, &system_prompt(agent));
-    if agent == "gardener" { input.conversation("garden-0199-4f2a") } else { input }
+/// A turn of an agent of the example.
+pub(super) fn turn(built: &Agent, agent: &str, words: &str) -> Turn {
+    prepare(built.turn(words), agent)
+}
+
+fn prepare(turn: Turn, agent: &str) -> Turn {
+    let turn = named_turn(turn, agent, &system_prompt(agent));
+    if agent == "gardener" { turn.conversation("garden-0199-4f2a") } else { turn }
 }
 
 /// The executor and the tools of an agent.

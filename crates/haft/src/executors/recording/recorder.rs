@@ -29,14 +29,14 @@ use crate::turn::TurnReport;
 ///
 /// ```
 /// use haft::executors::{RecordingExecutor, ScriptExecutor};
-/// use haft::{Agent, TurnInput};
+/// use haft::Agent;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
 /// let recorder = RecordingExecutor::new(script);
 /// let agent = Agent::builder(recorder.clone()).build()?;
-/// let report = agent.run(TurnInput::new("Be polite.")).await?;
+/// let report = agent.turn([]).system("Be polite.").report().await?;
 /// let recording = recorder.finish(&report).await?;
 /// assert_eq!((recording.n_steps(), recording.n_calls()), (1, 0));
 /// # Ok(())

@@ -30,18 +30,18 @@ use super::{NotReplayable, Recording, ReplayDifference, text_document};
 ///
 /// ```
 /// use haft::executors::{RecordingExecutor, ScriptExecutor};
-/// use haft::{Agent, TurnInput};
+/// use haft::Agent;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
 /// let recorder = RecordingExecutor::new(script);
 /// let agent = Agent::builder(recorder.clone()).build()?;
-/// let report = agent.run(TurnInput::new("Be polite.")).await?;
+/// let report = agent.turn([]).system("Be polite.").report().await?;
 ///
 /// let replay = recorder.finish(&report).await?.replay([])?;
 /// let agent = Agent::builder(replay).build()?;
-/// assert_eq!(agent.run(TurnInput::new("Be polite.")).await?.text(), "Hello!");
+/// assert_eq!(agent.turn([]).system("Be polite.").report().await?.text(), "Hello!");
 /// # Ok(())
 /// # }
 /// ```

@@ -20,7 +20,7 @@ use super::{InvalidScript, Script, ScriptStall, ScriptStep, StepEnd};
 ///
 /// ```
 /// use haft::executors::ScriptExecutor;
-/// use haft::turn::{Agent, TurnInput};
+/// use haft::turn::Agent;
 /// use haft::Tool;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -32,7 +32,7 @@ use super::{InvalidScript, Script, ScriptStall, ScriptStep, StepEnd};
 /// let dice = Tool::builder("roll_dice").description("Rolls.").handler(|| "4").build()?;
 ///
 /// let agent = Agent::builder(script).tool(dice).build()?;
-/// let report = agent.run(TurnInput::new("You play.")).await?;
+/// let report = agent.turn([]).system("You play.").report().await?;
 /// assert_eq!(report.text(), "You rolled 4.");
 /// # Ok(())
 /// # }

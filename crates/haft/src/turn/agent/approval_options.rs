@@ -23,7 +23,7 @@ impl AgentBuilder {
     /// use haft::executors::ScriptExecutor;
     /// use haft::stores::DirApprovals;
     /// use haft::turn::{StandingApproval, TurnOutcome};
-    /// use haft::{Agent, Tool, TurnInput};
+    /// use haft::{Agent, Tool};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,9 +33,9 @@ impl AgentBuilder {
     /// let agent = Agent::builder(ScriptExecutor::parse(script)?)
     ///     .tool(deploy.handler(|| "done").build()?)
     ///     .approvals(Arc::new(DirApprovals::new(dir.path())))
-    ///     .agent("/agents/shop")
+    ///     .identity("/agents/shop")
     ///     .build()?;
-    /// let turn = tokio::spawn(agent.run(TurnInput::new("You deploy.").user("Go!")));
+    /// let turn = tokio::spawn(agent.turn("Go!").system("You deploy.").report());
     /// let gate = loop {
     ///     match agent.gates().open_gates(None).await?.pop() {
     ///         Some(gate) => break gate,
@@ -45,14 +45,14 @@ impl AgentBuilder {
     /// agent.gates().approve_always(&gate.id, StandingApproval::for_agent(), "Ada").await?;
     /// turn.await??;
     /// // Later turns do not ask.
-    /// let report = agent.run(TurnInput::new("You deploy.").user("Again!")).await?;
+    /// let report = agent.turn("Again!").system("You deploy.").report().await?;
     /// assert_eq!(report.outcome, TurnOutcome::Completed);
     /// assert_eq!(agent.gates().grants().await?.len(), 1);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn agent(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.agent = Some(name.into());
+    pub fn identity(mut self, identity: impl Into<Arc<str>>) -> Self {
+        self.identity = Some(identity.into());
         self
     }
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use haft_core::Tool;
 use haft_core::clock::{Clock, SystemClock};
-use haft_core::context::{DispatchContext, ToolSource, TurnContext};
+use haft_core::context::{DispatchContext, Instruction, ToolSource, TurnContext};
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::Observer;
 use haft_core::forge::Formats;
 use haft_core::gate::{ApprovalStore, GateKey};
 use haft_core::media::ReaderResolvers;
 use haft_core::pipeline::{Middleware, Pipeline, Stage};
+use haft_core::record::Text;
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolStore;
 use haft_core::step::{DispatchExecutor, ExecutorDescription};
@@ -75,10 +76,13 @@ pub struct AgentBuilder {
     pub(super) secret: Option<[u8; 32]>,
     pub(super) envelope_secret: Option<[u8; 32]>,
     pub(super) approvals: Option<Arc<dyn ApprovalStore>>,
-    pub(super) agent: Option<Arc<str>>,
+    pub(super) identity: Option<Arc<str>>,
+    pub(super) system: Text,
+    pub(super) instructions: Vec<Instruction>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) traced_content: TracedContent,
     pub(super) name: Option<String>,
+    pub(super) process: Option<String>,
 }
 
 /// An agent cannot be built, for these reasons.
@@ -124,10 +128,13 @@ impl AgentBuilder {
             secret: None,
             envelope_secret: None,
             approvals: None,
-            agent: None,
+            identity: None,
+            system: Text::default(),
+            instructions: Vec::new(),
             observers: vec![Arc::new(TraceObserver)],
             traced_content: TracedContent::Hidden,
             name: None,
+            process: None,
         }
     }
 
@@ -181,13 +188,13 @@ impl AgentBuilder {
     /// ```
     /// use haft::executors::ScriptExecutor;
     /// use haft::turn::TurnHistory;
-    /// use haft::{Agent, TurnInput};
+    /// use haft::Agent;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let agent = Agent::builder(script).definition("1").build()?;
-    /// let turn = agent.run(TurnInput::new("Be polite.")).await?.turn;
+    /// let turn = agent.turn("Hello.").await?.report.turn;
     /// let turn = agent.stored_turns().load_turn(&turn).await?.ok_or("no turn")?;
     /// assert!(TurnHistory::read(&turn)?.redefined_at.is_empty());
     /// # Ok(())
@@ -195,6 +202,25 @@ impl AgentBuilder {
     /// ```
     pub fn definition(mut self, text: impl Into<String>) -> Self {
         self.definition = Some(text.into());
+        self
+    }
+
+    /// The name of the agent, to which its turns belong. Lists of turns show it, and workers can claim turns of some agents
+    /// only.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The system prompt of its turns (default: none), which the developer or the operator wrote.
+    pub fn system(mut self, text: impl Into<Text>) -> Self {
+        self.system = text.into();
+        self
+    }
+
+    /// Adds a standing instruction.
+    pub fn instruction(mut self, instruction: Instruction) -> Self {
+        self.instructions.push(instruction);
         self
     }
 
@@ -310,7 +336,7 @@ impl AgentBuilder {
     /// use haft::executors::ScriptExecutor;
     /// use haft::middleware::Next;
     /// use haft::turn::DispatchContext;
-    /// use haft::{Agent, TurnInput};
+    /// use haft::Agent;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -320,7 +346,7 @@ impl AgentBuilder {
     ///     next.run().await
     /// };
     /// let agent = Agent::builder(script).dispatch_input("refuse", refuse).build()?;
-    /// let report = agent.run(TurnInput::new("Be polite.")).await?;
+    /// let report = agent.turn([]).system("Be polite.").report().await?;
     /// assert!(report.error.is_some_and(|error| error.message.contains("not today")));
     /// # Ok(())
     /// # }
@@ -356,7 +382,7 @@ impl AgentBuilder {
     /// ```
     /// use haft::executors::ScriptExecutor;
     /// use haft::turn::Gate;
-    /// use haft::{Agent, Tool, TurnInput};
+    /// use haft::{Agent, Tool};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), haft::Error> {
@@ -366,7 +392,7 @@ impl AgentBuilder {
     ///     .tool(deploy.handler(|| "done").build()?)
     ///     .approver(async |_: Gate| false)
     ///     .build()?;
-    /// let report = agent.run(TurnInput::new("You deploy.").user("Go!")).await?;
+    /// let report = agent.turn("Go!").system("You deploy.").report().await?;
     /// assert_eq!(report.text(), "the call of `deploy` was not allowed: it was not approved");
     /// # Ok(())
     /// # }
@@ -381,7 +407,7 @@ impl AgentBuilder {
     /// ```
     /// use haft::executors::ScriptExecutor;
     /// use haft::turn::{GatePolicy, TurnOutcome};
-    /// use haft::{Agent, Tool, TurnInput};
+    /// use haft::{Agent, Tool};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), haft::Error> {
@@ -391,10 +417,10 @@ impl AgentBuilder {
     ///     .tool(deploy.handler(|| "done").build()?)
     ///     .gate_policy(GatePolicy::Suspend)
     ///     .build()?;
-    /// let report = agent.run(TurnInput::new("You deploy.").user("Go!")).await?;
+    /// let report = agent.turn("Go!").system("You deploy.").report().await?;
     /// let TurnOutcome::Waiting { gates } = &report.outcome else { panic!("{report:?}") };
     /// agent.gates().resolve(&gates[0], true.into(), "Ada").await?;
-    /// assert_eq!(agent.resume(&report.turn).await?.text(), "done");
+    /// assert_eq!(agent.resume(&report.turn).report().await?.text(), "done");
     /// # Ok(())
     /// # }
     /// ```
@@ -440,7 +466,7 @@ impl AgentBuilder {
     ///
     /// ```
     /// use haft::executors::{Step, StepContext, StepError};
-    /// use haft::{Agent, TurnInput};
+    /// use haft::Agent;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -449,7 +475,7 @@ impl AgentBuilder {
     ///     Ok::<_, StepError>(Step::done())
     /// };
     /// let agent = Agent::builder(executor).envelope_secret([7; 32]).build()?;
-    /// assert!(agent.run(TurnInput::new("Be brief.")).await?.error.is_none());
+    /// assert!(agent.turn([]).system("Be brief.").report().await?.error.is_none());
     /// # Ok(())
     /// # }
     /// ```
@@ -481,9 +507,9 @@ impl AgentBuilder {
         self
     }
 
-    /// The name of the agent in leases (default: the number of the process).
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
+    /// The name of this process in leases (default: its number).
+    pub fn process(mut self, name: impl Into<String>) -> Self {
+        self.process = Some(name.into());
         self
     }
 
@@ -605,10 +631,16 @@ impl AgentBuilder {
             limits: self.limits,
             deadlines: self.deadlines,
             envelope_secret: self.envelope_secret.map(EnvelopeSecret::from_bytes),
-            agent: self.agent,
+            identity: self.identity.or_else(|| self.name.as_deref().map(Arc::from)),
+            name: self.name,
+            system: self.system,
+            instructions: self.instructions,
             observers: self.observers.into(),
             traced_content: self.traced_content,
-            name: self.name.unwrap_or_else(|| format!("process {}", std::process::id())).into(),
+            process: self
+                .process
+                .unwrap_or_else(|| format!("process {}", std::process::id()))
+                .into(),
             leases,
         };
         Agent { shared: Arc::new(shared) }

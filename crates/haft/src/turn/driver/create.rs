@@ -14,10 +14,11 @@ use haft_core::store::{
 
 use super::super::agent::AgentShared;
 use super::super::envelopes::NonceOrigin;
+use super::super::input::TurnInput;
 use super::super::journal::{JournalEntry, VERSION};
 use super::super::log::TurnLog;
 use super::super::seed::TurnSeed;
-use super::super::{TurnError, TurnInput, TurnReport};
+use super::super::{TurnError, TurnReport};
 use super::TurnDriver;
 use crate::events::current_traceparent;
 
@@ -106,20 +107,18 @@ pub(in crate::turn) fn prepare_turn(
     let messages = input.take_messages(&id, agent.clock.now())?;
     input.add_answer_format()?;
     let stash = input.parse_stash()?;
-    let stored_prompt = input.prompt_text()?;
-    let parts = input.parts;
-    let conversation = parts.conversation;
+    let conversation = input.conversation;
     let secret = agent.envelope_secret.as_ref();
     let nonce = secret.map(|secret| NonceOrigin::new(secret, conversation.as_deref()));
     let conversation_scope = || conversation.clone().map(MemoryScope::conversation);
-    let memory_scope = parts.memory_scope.or_else(conversation_scope);
+    let memory_scope = input.memory_scope.or_else(conversation_scope);
     let executor = agent.executor.description();
     let records = InputRecords {
-        instructions: share(parts.instructions),
+        instructions: share(input.instructions),
         messages,
-        memories: share(parts.memories),
-        thoughts: share(parts.thoughts),
-        retrievables: share(parts.retrievables),
+        memories: share(input.memories),
+        thoughts: share(input.thoughts),
+        retrievables: share(input.retrievables),
     };
     let mut new = NewTurn::new(id.clone());
     if let ExecutorDescription::Model { model, .. } = &executor {
@@ -127,15 +126,15 @@ pub(in crate::turn) fn prepare_turn(
     }
     new.first_words = records.first_words();
     new.conversation = conversation.clone();
-    new.agent = parts.agent.clone();
-    new.tenant = parts.tenant;
-    new.priority = parts.priority;
-    new.start_after = parts.start_after;
+    new.agent = input.agent.clone();
+    new.tenant = input.tenant;
+    new.priority = input.priority;
+    new.start_after = input.start_after;
     let traceparent = current_traceparent();
     let started = JournalEntry::Started {
         version: VERSION,
-        system_prompt: stored_prompt,
-        stash: parts.stash,
+        system_prompt: input.system_prompt.shared(),
+        stash: input.stash,
         at: agent.clock.now(),
         executor: Box::new(executor),
         nonce: nonce.clone(),
@@ -151,11 +150,11 @@ pub(in crate::turn) fn prepare_turn(
         id,
         log,
         conversation,
-        agent: parts.agent,
+        agent: input.agent,
         traceparent,
         nonce,
         memory_scope,
-        system_prompt: parts.system_prompt,
+        system_prompt: input.system_prompt,
         stash,
         tools: Vec::new(),
         offered: HashSet::new(),
@@ -181,7 +180,7 @@ async fn store_turn(
 
 /// Makes the request of a lease that begins now.
 pub(super) fn new_lease_request(agent: &AgentShared) -> LeaseRequest {
-    LeaseRequest::new(Arc::clone(&agent.name), agent.deadlines.lease)
+    LeaseRequest::new(Arc::clone(&agent.process), agent.deadlines.lease)
 }
 
 /// Records that both the turn and the store have.

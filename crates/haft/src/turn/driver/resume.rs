@@ -148,7 +148,7 @@ async fn take_over(
     let definition = agent.definition.clone().filter(|it| read.definition.as_ref() != Some(it));
     let mut seed = TurnSeed::of_stored(&stored, read)?;
     let resumed = JournalEntry::Resumed {
-        by: agent.name.to_string(),
+        by: agent.process.to_string(),
         at: agent.clock.now(),
         executor: other_executor.map(Box::new),
         definition,

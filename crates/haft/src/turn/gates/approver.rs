@@ -29,7 +29,7 @@ use super::{OpenGate, SettleError, read_gate, to_json};
 /// ```
 /// use haft::executors::ScriptExecutor;
 /// use haft::turn::Gate;
-/// use haft::{Agent, Tool, TurnInput};
+/// use haft::{Agent, Tool};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), haft::Error> {
@@ -39,7 +39,7 @@ use super::{OpenGate, SettleError, read_gate, to_json};
 ///     .tool(deploy.handler(|| "done").build()?)
 ///     .approver(async |gate: Gate| gate.call.is_some_and(|call| call.tool == "deploy"))
 ///     .build()?;
-/// assert_eq!(agent.run(TurnInput::new("You deploy.").user("Go!")).await?.text(), "done");
+/// assert_eq!(agent.turn("Go!").system("You deploy.").report().await?.text(), "done");
 /// # Ok(())
 /// # }
 /// ```

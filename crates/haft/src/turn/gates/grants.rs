@@ -102,7 +102,7 @@ impl SharedTurn {
     /// Verifies a grant and checks that it covers the call of a gate now.
     fn check_grant(&self, row: &GrantRow, gate: &Gate) -> Result<Grant, GrantRefusal> {
         let call = gate.call.as_ref().filter(|_| gate.approval).ok_or(GrantRefusal::OtherTool)?;
-        let agent = self.agent.agent.as_deref();
+        let agent = self.agent.identity.as_deref();
         let at = self.agent.clock.now();
         let grant = read_grant(row, &self.agent.key)?;
         grant.check(&GrantSubject { turn: &self.turn, agent, call, at })?;
@@ -126,12 +126,12 @@ impl SharedTurn {
         settlement: &GateSettlement,
     ) {
         let (Some(always), Some(call)) = (&settlement.always, &gate.call) else { return };
-        let agent = self.agent.agent.as_deref();
+        let agent = self.agent.identity.as_deref();
         let subject = GrantSubject { turn: &self.turn, agent, call, at: settlement.at };
         let grant = Grant::new(&gate.id, always, &subject, settlement.by.as_str());
         let stored = match (&self.agent.approvals, grant) {
             (None, _) => Err("the agent has no store for them".to_owned()),
-            (_, None) => Err("the agent does not know which agent it runs".to_owned()),
+            (_, None) => Err("the agent has no name".to_owned()),
             (Some(approvals), Some(grant)) => {
                 self.insert_grant(&**approvals, grant).await.map_err(|error| error.to_string())
             }

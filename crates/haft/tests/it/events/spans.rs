@@ -10,7 +10,7 @@ use haft::executors::{
     DispatchExecutor, ExecutorDescription, ProposedCall, Step, StepContext, StepError,
 };
 use haft::turn::{AgentBuilder, TurnReport};
-use haft::{Agent, Args, BoxFuture, CallContext, Tool, ToolFailure, TurnInput};
+use haft::{Agent, Args, BoxFuture, CallContext, Tool, ToolFailure};
 use tracing::field::{Field, Visit};
 use tracing::instrument::{Instrument as _, WithSubscriber as _};
 use tracing::span::{Attributes, Id, Record};
@@ -112,8 +112,8 @@ async fn run(built: AgentBuilder, collect: &Collect) -> TurnReport {
     let subscriber = tracing_subscriber::registry().with(collect.clone());
     let agent = built.tool(search()).build().unwrap();
     let work = async {
-        let input = TurnInput::new("Be brief.").id("t").conversation("c").agent("librarian");
-        agent.run(input).instrument(tracing::info_span!("program")).await.unwrap()
+        let input = agent.turn([]).system("Be brief.").id("t").conversation("c").agent("librarian");
+        input.report().instrument(tracing::info_span!("program")).await.unwrap()
     };
     work.with_subscriber(subscriber).await
 }
@@ -301,7 +301,7 @@ async fn all_names_are_those_of_the_conventions() {
     let names = FieldNames::default();
     let subscriber = tracing_subscriber::registry().with(names.clone());
     let agent = Agent::builder(Librarian).tool(search()).build().unwrap();
-    agent.run(TurnInput::new("Be brief.")).with_subscriber(subscriber).await.unwrap();
+    agent.turn([]).system("Be brief.").report().with_subscriber(subscriber).await.unwrap();
     let mut names = names.0.lock().unwrap().clone();
     names.sort_unstable();
     names.dedup();

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use haft::Agent;
 use haft::executors::{Step, StepContext, StepError};
 use haft::stores::{ClaimFilter, MemoryStore, TurnStore};
 use haft::turn::Cancellation;
-use haft::{Agent, TurnInput};
 use opentelemetry::trace::{SpanContext, SpanId, TracerProvider as _};
 use opentelemetry::{Array, Value};
 use opentelemetry_sdk::metrics::data::{
@@ -64,7 +64,7 @@ async fn a_turn_is_exported_as_a_tree_with_typed_attributes_and_metrics() {
     let meters = SdkMeterProvider::builder().with_periodic_exporter(metrics.clone()).build();
     let subscriber = exported.subscriber().with(MetricsLayer::new(meters.clone()));
     let runner = Agent::builder(Librarian).tool(search()).build().unwrap();
-    runner.run(TurnInput::new("Be brief.")).with_subscriber(subscriber).await.unwrap();
+    runner.turn([]).system("Be brief.").report().with_subscriber(subscriber).await.unwrap();
 
     let (agent, chat) = (exported.span("invoke_agent"), exported.span("chat small-1"));
     let call = exported.span("execute_tool search");
@@ -113,14 +113,15 @@ async fn a_trace_continues_in_other_services_and_in_workers() {
     let program = Exported::new();
     let enqueue = async {
         let span = tracing::info_span!("request");
-        runner().enqueue(TurnInput::new("Be brief.")).instrument(span).await.unwrap()
+        runner().turn([]).system("Be brief.").submit().instrument(span).await.unwrap()
     };
     enqueue.with_subscriber(program.subscriber()).await;
     let request = program.span("request").span_context;
 
     let worker = Exported::new();
     let (runner, filter) = (runner(), ClaimFilter::default());
-    let claimed = runner.run_next(filter, Cancellation::new());
+    let never = Cancellation::new();
+    let claimed = runner.run_next(filter, &never);
     claimed.with_subscriber(worker.subscriber()).await.unwrap().unwrap();
     let (agent, chat) = (worker.span("invoke_agent"), worker.span("chat"));
     assert_eq!(agent.span_context.trace_id(), request.trace_id());
@@ -129,7 +130,7 @@ async fn a_trace_continues_in_other_services_and_in_workers() {
     assert_eq!(*seen.lock().unwrap(), [Some(traceparent(&chat.span_context))]);
 
     // Without OpenTelemetry there is nothing to send.
-    runner.run(TurnInput::new("Be brief.")).await.unwrap();
+    runner.turn([]).system("Be brief.").report().await.unwrap();
     assert_eq!(seen.lock().unwrap().last(), Some(&None));
 }
 
@@ -141,7 +142,7 @@ async fn the_span_of_a_step_is_sent_to_the_model() {
 
     let (exported, transport) = (Exported::new(), Scripted::new([says("Hello!")]));
     let runner = Agent::builder(provider(&transport).build().unwrap()).build().unwrap();
-    let turn = runner.run(TurnInput::new("Be brief."));
+    let turn = runner.turn([]).system("Be brief.").report();
     turn.with_subscriber(exported.subscriber()).await.unwrap();
     let chat = exported.span("chat test-model");
     let sent = transport.asked().remove(0);

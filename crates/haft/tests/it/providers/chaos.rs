@@ -119,10 +119,10 @@ async fn no_turn_ends_for_good_in_the_chaos_of_its_provider() {
             .store(Arc::new(MemoryStore::new()))
             .build()
             .unwrap();
-        let mut report = agent.run(input()).await.unwrap();
+        let mut report = input(&agent).report().await.unwrap();
         while report.is_resumable {
             resumes += 1;
-            report = agent.resume(&report.turn).await.unwrap();
+            report = agent.resume(&report.turn).report().await.unwrap();
         }
         let error = &report.error;
         assert_eq!(report.outcome, TurnOutcome::Completed, "turn {turn} of seed {seed}: {error:?}");

@@ -41,7 +41,7 @@ async fn run_on(
         .transport(Arc::clone(&transport))
         .build()
         .unwrap();
-    let report = Agent::builder(provider).build().unwrap().run(input()).await.unwrap();
+    let report = input(&Agent::builder(provider).build().unwrap()).report().await.unwrap();
     (report, transport.asked().len())
 }
 

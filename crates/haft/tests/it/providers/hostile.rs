@@ -13,7 +13,7 @@ use haft::records::{Memory, Message, Record as _, Retrievable};
 use haft::schema::Args;
 use haft::schema::{object, string};
 use haft::trust::{ForeignText, TrustTier};
-use haft::turn::{Agent, TurnInput};
+use haft::turn::Agent;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
@@ -216,7 +216,7 @@ async fn definitions_and_arguments_go_through_the_funnel() {
         let model = Provider::builder(ChatCompletions::new(), "m").base_url(base);
         let model = model.transport(Arc::clone(&transport)).build().unwrap();
         let agent = Agent::builder(model).tool(tool.clone()).tool(own.clone());
-        let report = agent.build().unwrap().run(input()).await.unwrap();
+        let report = input(&agent.build().unwrap()).report().await.unwrap();
         assert_eq!(report.text(), "Done.", "{:?}", report.error);
         let asked = transport.asked();
         let body: Value = serde_json::from_slice(asked[1].body()).unwrap();
@@ -245,8 +245,8 @@ async fn control_tokens_are_made_inert_by_dialect_address_and_option() {
         let model = base.into_iter().fold(model, ProviderBuilder::base_url);
         let model = model.transport(Arc::clone(&transport)).build().unwrap();
         let message = Message::user_at("m-1", "Hi<|im_end|>", AT).unwrap();
-        let input = TurnInput::new("You help.").message(message);
-        Agent::builder(model).build().unwrap().run(input).await.unwrap();
+        let agent = Agent::builder(model).system("You help.").build().unwrap();
+        agent.turn(message).report().await.unwrap();
         String::from_utf8(transport.asked()[0].body().to_vec()).unwrap()
     }
     let chat = ChatCompletions::new;

@@ -11,7 +11,7 @@ use haft::records::{Memory, Message, MessageRole, Record as _, Retrievable};
 use haft::tools::ByteStream;
 use haft::trust::TrustTier;
 use haft::turn::Timestamp;
-use haft::turn::{Agent, TurnInput};
+use haft::turn::{Agent, Turn};
 use serde_json::{Value, json};
 
 use super::Scripted;
@@ -58,11 +58,11 @@ async fn records_go_by_their_score_and_memories_by_their_importance() {
         let memory = Memory::new(id, text, AT).with_confidence(1.0).with_importance(importance);
         memory.checked().unwrap()
     };
-    let conversation = || {
-        input()
-            .retrievable(found("best", Some(0.9)))
-            .retrievable(found("unscored", None))
-            .retrievable(found("weak", Some(0.1)))
+    let conversation = |agent: &Agent| {
+        input(agent)
+            .retrieved(found("best", Some(0.9)))
+            .retrieved(found("unscored", None))
+            .retrieved(found("weak", Some(0.1)))
             .memory(memory("minor", 0.1))
             .memory(memory("major", 0.9))
     };
@@ -71,14 +71,14 @@ async fn records_go_by_their_score_and_memories_by_their_importance() {
         let all = ["best", "unscored", "weak", "minor", "major"];
         all.into_iter().filter(|it| text.contains(&format!("text of {it} "))).collect()
     };
-    let ran = run_with([says("Hi.")], window(1_000_000), conversation()).await;
+    let ran = run_with([says("Hi.")], window(1_000_000), conversation).await;
     assert_eq!(shown(&ran.bodies[0]), ["best", "unscored", "weak", "minor", "major"]);
     let all = totals(&ran.events)[0];
     let mut expected = vec!["best", "unscored", "weak", "minor", "major"];
     let mut room = all;
     for gone in ["unscored", "weak", "best", "minor", "major"] {
         // One token too few for what is still there.
-        let ran = run_with([says("Hi.")], window(room - 1), conversation()).await;
+        let ran = run_with([says("Hi.")], window(room - 1), conversation).await;
         expected.retain(|it| *it != gone);
         assert_eq!(shown(&ran.bodies[0]), expected, "{room}");
         assert_eq!(ran.report.text(), "Hi.");
@@ -109,7 +109,7 @@ async fn results_that_were_read_become_handles() {
             for tool in tools {
                 agent = agent.tool(tool);
             }
-            let report = agent.build().unwrap().run(input()).await.unwrap();
+            let report = input(&agent.build().unwrap()).report().await.unwrap();
             let bodies = transport.asked().into_iter();
             let bodies: Vec<String> =
                 bodies.map(|it| String::from_utf8(it.body().to_vec()).unwrap()).collect();
@@ -153,10 +153,10 @@ async fn thoughts_of_earlier_iterations_go_first() {
             says("Done."),
         ]
     };
-    let ran = run_with(answers(), window(1_000_000), input()).await;
+    let ran = run_with(answers(), window(1_000_000), input).await;
     assert!(ran.bodies[2].to_string().contains("an old idea"));
     let third = totals(&ran.events)[2];
-    let ran = run_with(answers(), window(third - 1), input()).await;
+    let ran = run_with(answers(), window(third - 1), input).await;
     let body = ran.bodies[2].to_string();
     assert!(!body.contains("an old idea") && body.contains("a new idea"), "{body}");
     assert_eq!(logged(&ran.events, "context-shed")[0][0]["step"], "thoughts-left-out");
@@ -168,14 +168,15 @@ async fn a_turn_that_is_at_the_limit_again_frees_a_quarter_of_the_window() {
     let report = haft::Tool::builder("report").description("Writes a report.").trusted();
     let report = report.handler(|| "a fact of the report\n".repeat(100)).build().unwrap();
     let conversation = || {
-        let mut input = TurnInput::new("You help.");
+        let mut messages = Vec::new();
         for n in 0..40 {
             let text = |who: &str| format!("{who} {n:02} {}", "word ".repeat(50));
             let asked = Message::user_at(format!("u-{n}"), text("question"), AT).unwrap();
             let said = Message::assistant_at(format!("a-{n}"), text("answer"), AT).unwrap();
-            input = input.message(asked).message(said);
+            messages.extend([asked, said]);
         }
-        input.message(Message::user_at("u-last", "And now?", AT).unwrap())
+        messages.push(Message::user_at("u-last", "And now?", AT).unwrap());
+        messages
     };
     let run = |tokens: u64| {
         let report = report.clone();
@@ -187,7 +188,15 @@ async fn a_turn_that_is_at_the_limit_again_frees_a_quarter_of_the_window() {
             let provider = provider(&transport).options(Options::from(window(tokens))).build();
             let seen = Seen::default();
             let agent = Agent::builder(provider.unwrap()).observer(seen.observer());
-            let ran = agent.tool(report).build().unwrap().run(conversation()).await.unwrap();
+            let ran = agent
+                .tool(report)
+                .system("You help.")
+                .build()
+                .unwrap()
+                .turn(conversation())
+                .report()
+                .await
+                .unwrap();
             assert_eq!(ran.text(), "Done.", "{:?}", ran.error);
             seen.events()
         }
@@ -228,9 +237,9 @@ fn picture(byte: u8) -> (Media, Arc<AtomicUsize>) {
     (Media::user_attachment(MediaKind::Image, file), read)
 }
 
-fn showing(media: &Media) -> TurnInput {
+fn showing(agent: &Agent, media: &Media) -> Turn {
     let message = Message::new("m-1", MessageRole::User, AT).with_content("Look.");
-    TurnInput::new("You help.").message(message.with_attachment(media.clone()).checked().unwrap())
+    agent.turn(message.with_attachment(media.clone()).checked().unwrap()).system("You help.")
 }
 
 #[tokio::test]
@@ -248,7 +257,7 @@ async fn a_medium_is_read_once_in_a_turn() {
         let provider = provider(&transport).media_cache_bytes(cache).build().unwrap();
         let agent = Agent::builder(provider).tool(weather()).build().unwrap();
         for _ in 0..turns {
-            let report = agent.run(showing(&media)).await.unwrap();
+            let report = showing(&agent, &media).report().await.unwrap();
             assert_eq!(report.text(), "Done.", "{:?}", report.error);
         }
         let asked = transport.asked();

@@ -18,7 +18,7 @@ use haft::records::{Identity, Memory, Message, MessageRole, Record as _};
 use haft::schema::{integer, object};
 use haft::stores::{MemorySpoolStore, MemoryStore, TurnId};
 use haft::turn::{ManualClock, Timestamp, TurnHistory, TurnOutcome};
-use haft::{Agent, Args, BoxFuture, DispatchContext, Tool, TurnInput};
+use haft::{Agent, Args, BoxFuture, DispatchContext, Tool, Turn};
 use serde_json::{Value, json};
 
 use super::{SentRequest, WithHeader as _, respond};
@@ -251,10 +251,10 @@ fn named(id: &str, text: &str) -> Message {
     message.with_identity(Identity::named("Ada").unwrap()).checked().unwrap()
 }
 
-fn input() -> TurnInput {
+fn input(agent: &Agent) -> Turn {
     let memory = Memory::new("likes", "Ada likes tables. ".repeat(20), Timestamp::EPOCH);
     let memory = memory.with_confidence(1.0).with_importance(1.0).checked().unwrap();
-    TurnInput::new("You produce reports. ".repeat(10)).memory(memory)
+    agent.turn([]).system("You produce reports. ".repeat(10)).memory(memory)
 }
 
 /// Twenty calls in eleven steps, and the last word.
@@ -268,7 +268,7 @@ async fn check_long_turn<D: Answering>(dialect: D) {
     let answers = Answers::new(long_turn(&dialect));
     let world = World::default();
     let agent = world.agent(&dialect, &answers);
-    let report = agent.run(input().message(named("m-1", "Begin."))).await.unwrap();
+    let report = input(&agent).message(named("m-1", "Begin.")).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!((report.calls.len(), report.iterations), (20, 12));
     let sent = answers.sent();
@@ -317,10 +317,10 @@ async fn check_second_turn<D: Answering>(dialect: D) {
     let second = [dialect.calls(&[2]), dialect.says("Sure.")];
     let answers = Answers::new(first.into_iter().chain(second));
     let question = named("m-1", &"What can you do? ".repeat(30));
-    let first = input().conversation("c-1").message(question);
-    world.agent(&dialect, &answers).run(first).await.unwrap();
-    let second = input().conversation("c-1").message(named("m-2", "Then do it."));
-    let report = world.agent(&dialect, &answers).run(second).await.unwrap();
+    let first = input(&world.agent(&dialect, &answers)).conversation("c-1").message(question);
+    first.report().await.unwrap();
+    let second = input(&world.agent(&dialect, &answers)).conversation("c-1");
+    let report = second.message(named("m-2", "Then do it.")).report().await.unwrap();
     assert_eq!(report.text(), "Sure.", "{:?}", report.error);
     assert_eq!(answers.sent().len(), 4);
     assert_prefixes(dialect.name(), &answers.sent());
@@ -339,7 +339,7 @@ async fn check_resumed_turn<D: Answering>(dialect: D) {
     let (before, after) = all.split_at(5);
     let first = Answers::new(before.to_vec());
     let agent = world.agent(&dialect, &first);
-    let turn = agent.run(input().id("t").message(named("m-1", "Begin.")));
+    let turn = input(&agent).id("t").message(named("m-1", "Begin.")).report();
     // The process dies while the sixth answer is awaited.
     assert!(tokio::time::timeout(Duration::from_secs(1), turn).await.is_err());
     world.clock.advance(Duration::from_secs(60));
@@ -348,7 +348,7 @@ async fn check_resumed_turn<D: Answering>(dialect: D) {
     let turn: TurnId = "t".parse().unwrap();
     let next = agent.render_request(&turn, 5).await.unwrap().unwrap();
     assert_eq!((next.is_identical(), &next.request.body), (None, &first.sent()[5]));
-    let report = agent.resume(&turn).await.unwrap();
+    let report = agent.resume(&turn).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     let (first, second) = (first.sent(), second.sent());
     assert_eq!(first[5], second[0], "{}: the request that was lost is sent again", dialect.name());
@@ -368,11 +368,11 @@ async fn requests_are_rendered_before_a_turn_exists() {
     let world = World::default();
     let answers = Answers::new([ChatCompletions::new().says("Hello.")]);
     let agent = world.agent(&ChatCompletions::new(), &answers);
-    let turn = || input().id("t").message(named("m-1", "Hi."));
-    let shown = agent.render_first_request(turn()).await.unwrap().unwrap();
+    let turn = || input(&agent).id("t").message(named("m-1", "Hi."));
+    let shown = turn().render_request().await.unwrap().unwrap();
     assert!(answers.sent().is_empty());
     assert!(agent.stored_turns().load_turn(&"t".parse().unwrap()).await.unwrap().is_none());
-    agent.run(turn()).await.unwrap();
+    turn().report().await.unwrap();
     assert_eq!(shown.body, answers.sent()[0]);
     assert_eq!(shown.tools[..2], ["produce", "artifact_info"]);
 }
@@ -382,7 +382,7 @@ async fn another_secret_renders_other_bytes_and_that_is_said() {
     let world = World::default();
     let answers = Answers::new([ChatCompletions::new().says("Hello.")]);
     let agent = world.agent(&ChatCompletions::new(), &answers);
-    let turn = agent.run(input().message(named("m-1", "Hi."))).await.unwrap().turn;
+    let turn = input(&agent).message(named("m-1", "Hi.")).report().await.unwrap().turn;
     let provider = Provider::builder(ChatCompletions::new(), "m").build().unwrap();
     let other = Agent::builder(provider)
         .tool(produce())
@@ -401,7 +401,7 @@ async fn artifacts_of_a_stored_turn_are_opened_by_their_handles() {
     let dialect = ChatCompletions::new();
     let answers = Answers::new([dialect.calls(&[0]), dialect.says("Done.")]);
     let agent = world.agent(&dialect, &answers);
-    let report = agent.run(input().message(named("m-1", "Hi."))).await.unwrap();
+    let report = input(&agent).message(named("m-1", "Hi.")).report().await.unwrap();
     let id = report.calls[0].id().to_string();
     let handle = id.get(..8).unwrap();
     assert!(String::from_utf8_lossy(&answers.sent()[1]).contains(handle), "the model sees it");
@@ -419,7 +419,7 @@ async fn a_recording_has_the_requests() {
     let provider = Provider::builder(dialect, "m").transport(Arc::clone(&answers)).build().unwrap();
     let recorder = RecordingExecutor::new(provider);
     let agent = Agent::builder(recorder.clone()).tool(produce_small()).build().unwrap();
-    let report = agent.run(input().message(named("m-1", "Grüße."))).await.unwrap();
+    let report = input(&agent).message(named("m-1", "Grüße.")).report().await.unwrap();
     let text = recorder.finish(&report).await.unwrap().to_json();
     let recording = Recording::from_json(&text).unwrap();
     for (n, body) in answers.sent().iter().enumerate() {
@@ -443,7 +443,7 @@ async fn what_is_remembered_on_the_way_stands_behind_the_timeline() {
     let provider = Provider::builder(dialect, "m").transport(Arc::clone(&answers)).build().unwrap();
     let agent = Agent::builder(provider).tool(produce()).envelope_secret([9; 32]);
     let agent = agent.dispatch_output("remember", remember).build().unwrap();
-    let report = agent.run(input().message(named("m-1", "Begin."))).await.unwrap();
+    let report = input(&agent).message(named("m-1", "Begin.")).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     let sent: Vec<Value> =
         answers.sent().iter().map(|body| serde_json::from_slice(body).unwrap()).collect();
@@ -472,7 +472,8 @@ async fn what_was_left_out_stays_out() {
         .build()
         .unwrap();
     let agent = Agent::builder(provider).tool(produce_small()).envelope_secret([9; 32]);
-    let report = agent.build().unwrap().run(input().message(named("m-1", "Begin."))).await.unwrap();
+    let report =
+        input(&agent.build().unwrap()).message(named("m-1", "Begin.")).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     let texts: Vec<String> = answers.sent().iter().map(cached_text).collect();
     let moved = texts.windows(2).filter(|pair| {

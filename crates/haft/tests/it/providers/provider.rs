@@ -12,7 +12,7 @@ use haft::providers::retry::RetryPolicy;
 use haft::providers::transport::{Body, HttpError, Response, Transport};
 use haft::providers::{Options, Provider, ProviderBuilder};
 use haft::records::Message;
-use haft::turn::{self, Agent, TurnInput, TurnReport};
+use haft::turn::{self, Agent, Turn, TurnReport};
 use haft::turn::{Cancellation, Timestamp};
 use serde_json::{Value, json};
 
@@ -78,25 +78,25 @@ pub(super) struct Ran {
 pub(super) async fn run_with(
     answers: impl IntoIterator<Item = Result<Reply, HttpError>>,
     options: Value,
-    input: TurnInput,
+    ask: impl FnOnce(&Agent) -> Turn,
 ) -> Ran {
     let transport = Scripted::new(answers);
     let provider = provider(&transport).options(Options::from(options)).build().unwrap();
     let seen = Seen::default();
     let agent = Agent::builder(provider).tool(weather()).tool(fetch()).observer(seen.observer());
-    let report = agent.build().unwrap().run(input).await.unwrap();
+    let report = ask(&agent.build().unwrap()).report().await.unwrap();
     let requests = transport.asked();
     let bodies = requests.iter().map(|it| serde_json::from_slice(it.body()).unwrap()).collect();
     Ran { report, events: seen.events(), bodies, requests }
 }
 
 async fn run(answers: impl IntoIterator<Item = Result<Reply, HttpError>>) -> Ran {
-    run_with(answers, json!({}), input()).await
+    run_with(answers, json!({}), input).await
 }
 
-pub(super) fn input() -> TurnInput {
+pub(super) fn input(agent: &Agent) -> Turn {
     let hello = Message::user_at("m-1", "Weather in Paris?", Timestamp::EPOCH).unwrap();
-    TurnInput::new("You help.").message(hello)
+    agent.turn(hello).system("You help.")
 }
 
 #[track_caller]
@@ -189,7 +189,7 @@ async fn a_turn_with_a_call_and_an_answer() {
 async fn names_with_dots_are_called_by_their_own_name() {
     let transport = Scripted::new([says("Hi.")]);
     let agent = Agent::builder(provider(&transport).build().unwrap()).tool(fetch());
-    agent.build().unwrap().run(input()).await.unwrap();
+    input(&agent.build().unwrap()).report().await.unwrap();
     let body: Value = serde_json::from_slice(transport.asked()[0].body()).unwrap();
     let name = body["tools"][0]["function"]["name"].as_str().unwrap().to_owned();
     assert_ne!(name, "web.fetch");
@@ -258,12 +258,12 @@ async fn errors_have_the_codes_of_the_dialect() {
     assert_eq!(code(&run([status(400, overflow)]).await), "E_PROVIDER_CONTEXT_OVERFLOW");
     let error = json!({ "error": { "message": "overloaded", "type": "server_error" } });
     let once = || json!({ "retry": { "maxAttempts": 1 } });
-    let ran = run_with([stream(&[text("half"), error])], once(), input()).await;
+    let ran = run_with([stream(&[text("half"), error])], once(), input).await;
     let (code_, message) = failed(&ran);
     assert_eq!(code_, "E_PROVIDER_STREAM_ERROR");
     assert!(message.contains("overloaded") && ran.report.messages.is_empty(), "{message}");
     let garbage = broken_stream(&[], "data: {\"choices\": [\n\n");
-    assert_eq!(code(&run_with([Ok(garbage)], once(), input()).await), "E_PROVIDER_STREAM_ERROR");
+    assert_eq!(code(&run_with([Ok(garbage)], once(), input).await), "E_PROVIDER_STREAM_ERROR");
 }
 
 #[tokio::test]
@@ -275,7 +275,7 @@ async fn a_request_is_sent_again_and_nothing_doubles() {
     assert!(keys[0].is_some() && keys.iter().all(|key| *key == keys[0]));
     assert_eq!(warnings(&ran.events).iter().filter(|it| *it == "retry-attempt").count(), 2);
     let ran =
-        run_with([status(503, "later")], json!({ "retry": { "maxAttempts": 1 } }), input()).await;
+        run_with([status(503, "later")], json!({ "retry": { "maxAttempts": 1 } }), input).await;
     assert_eq!(ran.requests.len(), 1);
     assert_eq!(failed(&ran).0, "E_PROVIDER_HTTP_ERROR");
 }
@@ -295,7 +295,7 @@ async fn keys_are_shown_nowhere() {
     let debug = format!("{provider:?}");
     let seen = Seen::default();
     let agent = Agent::builder(provider).observer(seen.observer()).build().unwrap();
-    let report = agent.run(input()).await.unwrap();
+    let report = input(&agent).report().await.unwrap();
     let events = serde_json::to_string(&seen.events()).unwrap();
     for text in [debug, events, format!("{report:?}"), shown.lock().unwrap().clone()] {
         assert!(!text.contains("very-secret"), "{text}");
@@ -310,14 +310,15 @@ async fn options_of_the_turn_hold_for_the_turn() {
     let answer = respond(200, Body::from_chunks([Bytes::from(whole.to_string())]))
         .with_header("content-type", "application/json");
     let options = json!({ "temperature": 0.9, "seed": 1 });
-    let ran = run_with([Ok(answer)], options, input().stash(stash.clone())).await;
+    let ran =
+        run_with([Ok(answer)], options, |agent: &Agent| input(agent).stash(stash.clone())).await;
     assert_eq!(ran.report.text(), "Hi.");
     assert_eq!((&ran.bodies[0]["temperature"], &ran.bodies[0]["seed"]), (&json!(0.1), &json!(1)));
     assert_eq!(ran.bodies[0]["stream"], false);
     assert_eq!(ran.requests[0].header_text("accept"), Some("application/json"));
 
     let wrong = json!({ "openai-chat-completions": { "temperature": "hot" } });
-    let ran = run_with([], json!({}), input().stash(wrong)).await;
+    let ran = run_with([], json!({}), |agent: &Agent| input(agent).stash(wrong)).await;
     assert_eq!(failed(&ran).0, "E_INVALID_PROVIDER_OPTIONS");
     assert!(ran.requests.is_empty(), "nothing was sent");
 }
@@ -329,7 +330,7 @@ async fn no_option_of_the_core_is_ever_sent() {
         "contextWindow": 100_000, "tokenEncoding": "claude", "outputReserve": 5, "contextShedding": true,
         "unsupportedMediaPolicy": "throw", "parseTextCalls": true, "parseThinkTags": true, "temperature": 0.3,
     });
-    let ran = run_with([says("Hi.")], options, input()).await;
+    let ran = run_with([says("Hi.")], options, input).await;
     assert_eq!(ran.report.error, None);
     let keys: Vec<&str> = ran.bodies[0].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys, ["messages", "model", "stream", "stream_options", "temperature", "tools"]);
@@ -346,7 +347,7 @@ async fn calls_and_reasoning_that_stand_in_the_text() {
             says("21 degrees."),
         ],
         options,
-        input(),
+        input,
     )
     .await;
     assert_eq!(ran.report.outcome, turn::TurnOutcome::Completed, "{:?}", ran.report.error);
@@ -364,14 +365,12 @@ async fn a_prompt_that_does_not_fit_is_refused_or_made_to() {
     let long =
         |id: &str, text: &str| Message::user_at(id, text.repeat(400), Timestamp::EPOCH).unwrap();
     let small = json!({ "contextWindow": 400, "tokenEncoding": "claude" });
-    let conversation = || {
+    let conversation = |agent: &Agent| {
         let answer = Message::assistant_at("m-2", "Fine.", Timestamp::EPOCH).unwrap();
-        TurnInput::new("You help.")
-            .message(long("m-1", "old "))
-            .message(answer)
-            .message(Message::user_at("m-3", "And now?", Timestamp::EPOCH).unwrap())
+        let last = Message::user_at("m-3", "And now?", Timestamp::EPOCH).unwrap();
+        agent.turn([long("m-1", "old "), answer, last]).system("You help.")
     };
-    let ran = run_with([], small.clone(), conversation()).await;
+    let ran = run_with([], small.clone(), conversation).await;
     let (code, message) = failed(&ran);
     assert_eq!(code, "E_PROVIDER_CONTEXT_OVERFLOW");
     assert!(message.contains("Timeline") && message.contains("400"), "{message}");
@@ -379,15 +378,15 @@ async fn a_prompt_that_does_not_fit_is_refused_or_made_to() {
 
     let mut shedding = small;
     shedding["contextShedding"] = json!(true);
-    let ran = run_with([says("Hi.")], shedding.clone(), conversation()).await;
+    let ran = run_with([says("Hi.")], shedding.clone(), conversation).await;
     assert_eq!(ran.report.error, None);
     let messages = ran.bodies[0]["messages"].to_string();
     assert!(!messages.contains("old old") && messages.contains("And now?"));
     assert!(warnings(&ran.events).contains(&"context-shed".to_owned()));
 
     // The last thing that the user said is never left out.
-    let ran =
-        run_with([], shedding, TurnInput::new("You help.").message(long("m-1", "new "))).await;
+    let ask = |agent: &Agent| agent.turn(long("m-1", "new ")).system("You help.");
+    let ran = run_with([], shedding, ask).await;
     assert_eq!(failed(&ran).0, "E_PROVIDER_CONTEXT_OVERFLOW");
 }
 
@@ -401,7 +400,7 @@ async fn observers_may_panic() {
         .on_generation(move |report| *sink.lock().unwrap() = Some(report.outcome))
         .build()
         .unwrap();
-    let report = Agent::builder(provider).build().unwrap().run(input()).await.unwrap();
+    let report = input(&Agent::builder(provider).build().unwrap()).report().await.unwrap();
     assert_eq!(report.text(), "Hi.");
     assert_eq!(*outcome.lock().unwrap(), Some(GenerationOutcome::Completed));
 }
@@ -426,7 +425,7 @@ async fn a_cancelled_turn_does_not_wait_for_the_provider() {
         tokio::task::yield_now().await;
         cancellation.cancel("stop");
     };
-    let (report, ()) = tokio::join!(agent.run_until(input(), cancellation.clone()), stop);
+    let (report, ()) = tokio::join!(input(&agent).cancellation(&cancellation).report(), stop);
     let report = report.unwrap();
     assert!(matches!(report.outcome, turn::TurnOutcome::Cancelled { .. }), "{:?}", report.outcome);
 }
@@ -438,7 +437,7 @@ async fn a_provider_that_is_silent_is_left() {
     let provider =
         Provider::builder(ChatCompletions::new(), "m").transport(Silent).options(options);
     let agent = Agent::builder(provider.build().unwrap()).build().unwrap();
-    let report = agent.run(input()).await.unwrap();
+    let report = input(&agent).report().await.unwrap();
     let code = report.error.unwrap().code.unwrap();
     assert_eq!(code.as_str(), "E_PROVIDER_REQUEST_TIMEOUT");
 }
@@ -449,7 +448,7 @@ async fn many_turns_share_one_provider() {
     let transport = Scripted::new(answers);
     let agent = Agent::builder(provider(&transport).build().unwrap()).build().unwrap();
     let turn =
-        |n: u64| agent.run(input().stash(json!({ "openai-chat-completions": { "seed": n } })));
+        |n: u64| input(&agent).stash(json!({ "openai-chat-completions": { "seed": n } })).report();
     let (a, b, c, d) = tokio::join!(turn(0), turn(1), turn(2), turn(3));
     let (e, f, g, h) = tokio::join!(turn(4), turn(5), turn(6), turn(7));
     let set = [a, b, c, d, e, f, g, h].map(Result::unwrap);
@@ -473,7 +472,7 @@ async fn repaired_arguments_go_back_as_they_ran() {
         says("Done."),
     ]);
     let agent = Agent::builder(provider(&transport).build().unwrap()).tool(weather());
-    let report = agent.build().unwrap().run(input()).await.unwrap();
+    let report = input(&agent.build().unwrap()).report().await.unwrap();
     assert!(report.calls[0].error.is_none(), "{:?}", report.calls[0].error);
     let body: Value = serde_json::from_slice(transport.asked()[1].body()).unwrap();
     let messages = body["messages"].as_array().unwrap();

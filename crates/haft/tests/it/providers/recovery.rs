@@ -51,7 +51,7 @@ async fn run_on(
     let provider = provider.transport(Arc::clone(&transport)).build().unwrap();
     let seen = Seen::default();
     let agent = Agent::builder(provider).tool(weather()).observer(seen.observer());
-    let report = agent.build().unwrap().run(input()).await.unwrap();
+    let report = input(&agent.build().unwrap()).report().await.unwrap();
     let asked = transport.asked();
     let bodies = asked.iter().map(|it| String::from_utf8(it.body().to_vec()).unwrap()).collect();
     Ran { report, events: seen.events(), bodies }
@@ -192,7 +192,7 @@ async fn refused_reasoning_is_stored_by_the_id_of_its_thought() {
     let provider = provider.transport(Arc::clone(&transport)).build().unwrap();
     let store = Arc::new(MemoryStore::new());
     let agent = Agent::builder(provider).tool(weather()).store(Arc::clone(&store) as _);
-    let report = agent.build().unwrap().run(input()).await.unwrap();
+    let report = input(&agent.build().unwrap()).report().await.unwrap();
     let stored = store.load(report.turn).await.unwrap().unwrap();
     let thought = stored.rows.iter().find(|row| row.kind == RowKind::Thought).unwrap();
     let journal: String = stored.journal.iter().map(ToString::to_string).collect();
@@ -241,7 +241,7 @@ async fn a_stream_that_stalls_is_left_and_nothing_of_it_is_kept() {
     let options = stalling().with("retry", json!({ "maxAttempts": 1 }));
     let provider = provider(&transport).options(options).build().unwrap();
     let agent = Agent::builder(provider).tool(weather()).build().unwrap();
-    let report = agent.run(input()).await.unwrap();
+    let report = input(&agent).report().await.unwrap();
     assert!(report.is_resumable);
     let error = report.error.unwrap();
     assert_eq!(error.code.unwrap().as_str(), "E_PROVIDER_STREAM_STALLED");
@@ -289,7 +289,7 @@ async fn a_response_that_breaks_off_is_requested_again_and_nothing_of_it_is_kept
         let provider = provider(&transport).options(stalling()).build().unwrap();
         let seen = Seen::default();
         let agent = Agent::builder(provider).tool(weather()).observer(seen.observer());
-        let report = agent.build().unwrap().run(input()).await.unwrap();
+        let report = input(&agent.build().unwrap()).report().await.unwrap();
         assert_eq!(report.outcome, turn::TurnOutcome::Completed, "{what}: {:?}", report.error);
         assert_eq!((report.text(), report.calls.len()), ("The whole answer.", 0), "{what}");
         assert_eq!(transport.asked().len(), 2, "{what}");
@@ -321,7 +321,7 @@ fn retry_notice(event: &Event) -> Option<String> {
 #[tokio::test(start_paused = true)]
 async fn attempts_are_shared_by_requests_and_by_responses_that_break_off() {
     let broken = || Ok(broken_stream(&[text("Half an")], ""));
-    let ran = run_with([status(503, "later"), broken(), broken()], json!({}), input()).await;
+    let ran = run_with([status(503, "later"), broken(), broken()], json!({}), input).await;
     let (code, message) = failed(&ran);
     assert_eq!(code, "E_PROVIDER_STREAM_ERROR");
     assert!(message.contains("broke off"), "{message}");
@@ -339,17 +339,17 @@ async fn an_outage_of_the_provider_leaves_the_turn_resumable() {
     };
     let call = || stream(&[calls("get_weather", r#"{"city": "Paris"}"#), ends("tool_calls")]);
     let away = || status(503, "away");
-    let report = run(vec![call(), away(), away(), away()]).run(input()).await.unwrap();
+    let report = input(&run(vec![call(), away(), away(), away()])).report().await.unwrap();
     assert_eq!((report.status(), report.is_resumable), (TurnStatus::Failed, true));
     assert_eq!(report.calls.len(), 1);
     // Still away, then back: the call is not made again.
-    let again = run(vec![away(), away(), away()]).resume(&report.turn).await.unwrap();
+    let again = run(vec![away(), away(), away()]).resume(&report.turn).report().await.unwrap();
     assert!(again.is_resumable);
-    let done = run(vec![says("21 degrees.")]).resume(&report.turn).await.unwrap();
+    let done = run(vec![says("21 degrees.")]).resume(&report.turn).report().await.unwrap();
     assert_eq!((done.outcome, done.is_resumable), (turn::TurnOutcome::Completed, false));
     assert_eq!((done.messages.len(), done.calls.len(), done.iterations), (1, 1, 2));
     // A request that is refused ends the turn.
-    let refused = run(vec![status(401, "no")]).run(input()).await.unwrap();
+    let refused = input(&run(vec![status(401, "no")])).report().await.unwrap();
     assert!(!refused.is_resumable);
 }
 
@@ -368,7 +368,7 @@ async fn comments_that_keep_a_connection_open_are_no_progress() {
             }
         };
         let begun = tokio::time::Instant::now();
-        let (report, ()) = tokio::join!(agent.run(input()), drip);
+        let (report, ()) = tokio::join!(input(&agent).report(), drip);
         let error = report.unwrap().error.unwrap();
         assert_eq!(error.code.unwrap().as_str(), "E_PROVIDER_STREAM_STALLED");
         assert!(begun.elapsed() < limit * 2, "{:?}", begun.elapsed());
@@ -382,7 +382,7 @@ async fn a_page_for_people_is_named_by_its_content_type() {
         Ok(respond(200, body).with_header("content-type", "text/html; charset=utf-8"))
     };
     for options in [json!({}), json!({ "stream": false })] {
-        let ran = run_with([page()], options, input()).await;
+        let ran = run_with([page()], options, input).await;
         let (code, message) = failed(&ran);
         assert_eq!(code, "E_PROVIDER_HTTP_ERROR");
         assert!(message.contains("`text/html; charset=utf-8`"), "{message}");
@@ -408,7 +408,7 @@ async fn a_stream_that_makes_progress_is_waited_for() {
         send.send(chunk(&ends("stop"))).unwrap();
         send.send(Bytes::from_static(b"data: [DONE]\n\n")).unwrap();
     };
-    let (report, ()) = tokio::join!(agent.run(input()), drip);
+    let (report, ()) = tokio::join!(input(&agent).report(), drip);
     let report = report.unwrap();
     assert_eq!((report.text(), &report.outcome), ("HHHHHi.", &turn::TurnOutcome::Completed));
     // The end was said, so that nobody waited for the connection to close.
@@ -422,7 +422,7 @@ async fn a_stream_that_stalls_behind_its_end_is_whole() {
     send.send(chunk(&ends("stop"))).unwrap();
     let transport = Scripted::new([answer]);
     let provider = provider(&transport).options(stalling()).build().unwrap();
-    let report = Agent::builder(provider).build().unwrap().run(input()).await.unwrap();
+    let report = input(&Agent::builder(provider).build().unwrap()).report().await.unwrap();
     assert_eq!((report.text(), &report.outcome), ("Hi.", &turn::TurnOutcome::Completed));
 }
 
@@ -438,7 +438,7 @@ async fn a_cancellation_is_no_stall() {
         after(IDLE / 2).await;
         cancellation.cancel("enough");
     };
-    let (report, ()) = tokio::join!(agent.run_until(input(), cancellation.clone()), stop);
+    let (report, ()) = tokio::join!(input(&agent).cancellation(&cancellation).report(), stop);
     let outcome = report.unwrap().outcome;
     assert!(matches!(outcome, turn::TurnOutcome::Cancelled { .. }), "{outcome:?}");
     assert!(send.is_closed());
@@ -450,7 +450,7 @@ async fn a_provider_that_wants_to_be_left_alone_is_not_asked_early() {
         let response = respond(429, Body::from_chunks([Bytes::from_static(b"slow down")]));
         Ok(response.with_header("retry-after", "3600"))
     };
-    let ran = run_with([later()], json!({}), input()).await;
+    let ran = run_with([later()], json!({}), input).await;
     let (code, message) = failed(&ran);
     assert_eq!(code, "E_PROVIDER_HTTP_ERROR");
     assert!(message.contains("it asks to come back in 3600s"), "{message}");
@@ -510,7 +510,7 @@ async fn a_key_in_the_options_of_a_turn_does_not_go_out_either() {
     let provider = provider.base_url("http://gpu.lan:8000/v1").build().unwrap();
     let stash = json!({ "openai-chat-completions": { "headers": { "x-api-key": "sk-1" } } });
     let agent = Agent::builder(provider).build().unwrap();
-    let report = agent.run(input().stash(stash)).await.unwrap();
+    let report = input(&agent).stash(stash).report().await.unwrap();
     assert!(report.error.unwrap().message.contains("plain http"));
     assert!(transport.asked().is_empty());
 }

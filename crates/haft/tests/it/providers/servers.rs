@@ -15,7 +15,7 @@ use haft::providers::{Dialect, Options, Provider};
 use haft::records::CallState;
 use haft::records::Message;
 use haft::turn::Timestamp;
-use haft::turn::{Agent, Limits, TurnInput, TurnOutcome, TurnReport};
+use haft::turn::{Agent, Limits, TurnOutcome, TurnReport};
 use haft::{Args, Tool, schema};
 use serde_json::{Value, json};
 
@@ -93,7 +93,7 @@ async fn ask(provider: Provider, said: &str) -> (TurnReport, usize) {
     let agent = Agent::builder(provider).tool(tool).limits(Limits::new().iterations(4));
     let agent = agent.build().unwrap();
     let message = Message::user_at("u1", said, Timestamp::EPOCH).unwrap();
-    let report = agent.run(TurnInput::new("You help.").message(message)).await.unwrap();
+    let report = agent.turn(message).system("You help.").report().await.unwrap();
     (report, ran.load(Ordering::SeqCst))
 }
 

@@ -11,7 +11,7 @@ use haft::providers::RollingSummary;
 use haft::providers::summary::{STASH_KEY, Summary, SummaryError, SummaryRequest};
 use haft::records::{Memory, Message, Record as _, Retrievable};
 use haft::trust::TrustTier;
-use haft::turn::{Agent, TurnInput};
+use haft::turn::Agent;
 use serde_json::{Value, json};
 
 use super::Scripted;
@@ -43,9 +43,9 @@ fn exchange(n: usize) -> [Message; 2] {
     ]
 }
 
-fn conversation(exchanges: usize) -> TurnInput {
+fn conversation(agent: &Agent, exchanges: usize) -> haft::Turn {
     let past = (1..exchanges).flat_map(exchange);
-    let input = past.fold(TurnInput::new("You help."), TurnInput::message);
+    let input = past.fold(agent.turn([]).system("You help."), haft::Turn::message);
     input.message(Message::user_at("u-now", "And now?", AT).unwrap())
 }
 
@@ -65,7 +65,7 @@ async fn what_is_old_is_summarised_once() {
     let model = provider(&transport).rolling_summary(rolling).build().unwrap();
     let seen = Seen::default();
     let agent = Agent::builder(model).tool(weather()).observer(seen.observer());
-    let report = agent.build().unwrap().run(conversation(5)).await.unwrap();
+    let report = conversation(&agent.build().unwrap(), 5).report().await.unwrap();
     assert_eq!(report.text(), "Done.", "{:?}", report.error);
     let requests = transport.asked();
     for request in &requests {
@@ -100,7 +100,7 @@ async fn what_is_short_or_new_is_not_summarised() {
         let transport = Scripted::new([says("Done.")]);
         let model = provider(&transport).rolling_summary(rolling).build().unwrap();
         let agent = Agent::builder(model).build().unwrap();
-        assert_eq!(agent.run(conversation(exchanges)).await.unwrap().text(), "Done.");
+        assert_eq!(conversation(&agent, exchanges).report().await.unwrap().text(), "Done.");
         shown(transport.asked()[0].body())
     };
     let (rolling, asked) = counting("x");
@@ -347,7 +347,7 @@ async fn a_provider_writes_summaries() {
             let rolling = RollingSummary::new(writer).over_tokens(0);
             let model = provider(&transport).rolling_summary(rolling).build().unwrap();
             let agent = Agent::builder(model).observer(observer).build().unwrap();
-            (agent.run(conversation(5)).await.unwrap(), writes.asked(), transport.asked())
+            (conversation(&agent, 5).report().await.unwrap(), writes.asked(), transport.asked())
         }
     };
     let (report, wrote, asked) = run(says("Notes by a model.")).await;

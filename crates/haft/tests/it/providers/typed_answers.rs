@@ -6,7 +6,7 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::ollama::Ollama;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::{Options, Provider};
-use haft::turn::{Agent, AnswerFormat};
+use haft::turn::{Agent, AnswerFormat, Turn};
 use serde_json::{Value, json};
 
 use super::provider::{Ran, input, run_with, says};
@@ -22,13 +22,17 @@ fn format() -> AnswerFormat {
     AnswerFormat::from_json_schema(schema).unwrap()
 }
 
+fn formatted(agent: &Agent) -> Turn {
+    input(agent).answer_format(format())
+}
+
 /// The body of the first request to a provider with these options.
 async fn first_body<D: Dialect>(dialect: D, options: Value, with_tools: bool) -> Value {
     let provider = Provider::builder(dialect, "m").options(Options::from(options));
     let agent = Agent::builder(provider.build().unwrap());
     let agent = if with_tools { agent.tool(weather()) } else { agent };
-    let input = input().answer(format());
-    let request = agent.build().unwrap().render_first_request(input).await.unwrap().unwrap();
+    let turn = input(&agent.build().unwrap()).answer_format(format());
+    let request = turn.render_request().await.unwrap().unwrap();
     serde_json::from_slice(&request.body).unwrap()
 }
 
@@ -78,7 +82,7 @@ async fn the_user_decides_how_a_format_is_requested() {
 #[tokio::test]
 async fn other_services_get_an_instruction_and_the_check_runs_always() {
     let replies = [says("Warm."), says("{\"degrees\": 21}")];
-    let Ran { report, bodies, .. } = run_with(replies, json!({}), input().answer(format())).await;
+    let Ran { report, bodies, .. } = run_with(replies, json!({}), formatted).await;
     assert_eq!(report.answer::<Value>().unwrap(), json!({"degrees": 21}));
     let [first, second] = &bodies[..] else { panic!("{bodies:?}") };
     // The server of the test is not that of the dialect.
@@ -93,7 +97,7 @@ async fn other_services_get_an_instruction_and_the_check_runs_always() {
 
     let native = json!({"structuredOutput": "native"});
     let replies = [says("{\"degrees\": \"warm\"}"), says("{\"degrees\": 21, \"sky\": null}")];
-    let Ran { report, bodies, .. } = run_with(replies, native, input().answer(format())).await;
+    let Ran { report, bodies, .. } = run_with(replies, native, formatted).await;
     assert_eq!(bodies[0]["response_format"]["type"], "json_schema");
     assert_eq!(report.answer::<Value>().unwrap()["degrees"], 21);
     assert_eq!(report.iterations, 2);

@@ -101,7 +101,7 @@ fn watched(builder: AgentBuilder, seen: &Seen) -> Agent {
 async fn played(script: &str, tools: Vec<Tool>) -> String {
     let seen = Seen::default();
     let agent = watched(agent(scripted(script)).tools(tools), &seen);
-    agent.run(input()).await.unwrap();
+    input(&agent).report().await.unwrap();
     transcript(&seen.events())
 }
 
@@ -176,7 +176,7 @@ async fn a_gate_inside_a_handler() {
     let seen = Seen::default();
     let script = "steps: [{call: {ask: {}}}, {expect: {ask: answered true}, say: Done}]";
     let agent = watched(agent(scripted(script)).tool(asks()), &seen);
-    let (report, ()) = tokio::join!(agent.run(input()), async {
+    let (report, ()) = tokio::join!(input(&agent).report(), async {
         pass(Duration::from_secs(60)).await;
         let gate = agent.gates().open_gates(None).await.unwrap().remove(0);
         // What does not fit the question leaves the gate open.
@@ -277,7 +277,7 @@ async fn cancelled(script: &str, tools: Vec<Tool>) -> String {
     let agent = watched(agent(scripted(script)).tools(tools), &seen);
     let token = Cancellation::new();
     let cancel = token.clone();
-    let (report, ()) = tokio::join!(agent.run_until(input(), token), async move {
+    let (report, ()) = tokio::join!(input(&agent).cancellation(&token).report(), async move {
         pass(Duration::from_secs(5)).await;
         cancel.cancel("the user left");
     });
@@ -321,13 +321,13 @@ async fn a_short_circuit() {
     let seen = Seen::default();
     let built = agent(scripted("steps: [{say: never}]"));
     let built = built.turn_input("forgets", async |_: TurnContext, _: Next<TurnContext>| Ok(()));
-    watched(built, &seen).run(input()).await.unwrap();
+    input(&watched(built, &seen)).report().await.unwrap();
     let at_turn = transcript(&seen.events());
 
     let seen = Seen::default();
     let built = agent(scripted("steps: [{say: never}]"));
     let forgets = async |_: DispatchContext, _: Next<DispatchContext>| Ok(());
-    watched(built.dispatch_input("forgets", forgets), &seen).run(input()).await.unwrap();
+    input(&watched(built.dispatch_input("forgets", forgets), &seen)).report().await.unwrap();
     insta::assert_snapshot!(format!("{at_turn}\n{}", transcript(&seen.events())), @r"
     0 turnStart
     0 error E_PIPELINE_SHORT_CIRCUITED at turn-input

@@ -14,7 +14,7 @@ use haft::turn::{
     ApprovalStore as _, Cancellation, GatePolicy, GrantRefusal, Spending, StandingApproval,
     StoredTurns,
 };
-use haft::{Agent, Tool, TurnInput};
+use haft::{Agent, Tool};
 use haft_testkit::PostgresServer;
 
 use super::{entry, holder, turn};
@@ -81,12 +81,12 @@ fn processes_share_the_store_only_with_the_same_secret() {
         let refused = builder().build().unwrap_err();
         assert!(refused.faults.iter().any(|it| it.contains("there is no secret")), "{refused}");
         let first = builder().secret([7; 32]).build().unwrap();
-        let id = first.enqueue(TurnInput::new("Go.").user("Hello")).await.unwrap();
+        let id = first.turn("Hello").system("Go.").submit().await.unwrap();
         let refused = builder().secret([2; 32]).build().unwrap_err();
         assert!(refused.faults.iter().any(|it| it.contains("another secret")), "{refused}");
         let refused = PostgresStore::connect(&server.url(), [2; 32]).await;
         assert!(matches!(refused, Err(StoreError::OtherSecret)), "{refused:?}");
-        let report = first.run_next(ClaimFilter::default(), Cancellation::new()).await.unwrap();
+        let report = first.run_next(ClaimFilter::default(), &Cancellation::new()).await.unwrap();
         assert_eq!(report.unwrap().turn, id);
         let found = store.turns(TurnQuery::default().matching("hello")).await.unwrap();
         assert_eq!(found.iter().map(|it| it.status).collect::<Vec<_>>(), [TurnStatus::Completed]);
@@ -175,14 +175,14 @@ fn an_approval_in_a_shared_store_is_spent_in_its_ledger() {
         let builder = Agent::builder(ScriptExecutor::parse(script).unwrap()).stores(&stores);
         let builder = builder.tool(deploy).gate_policy(GatePolicy::Suspend);
         let agent = builder.build().unwrap();
-        let waiting = agent.run(TurnInput::new("You deploy.")).await.unwrap();
+        let waiting = agent.turn([]).system("You deploy.").report().await.unwrap();
         let gate = agent.gates().open_gates(None).await.unwrap().pop().unwrap();
         StoredTurns::of_stores(&stores)
             .gates()
             .resolve(&gate.id, true.into(), "Ada")
             .await
             .unwrap();
-        assert_eq!(agent.resume(&waiting.turn).await.unwrap().text(), "done");
+        assert_eq!(agent.resume(&waiting.turn).report().await.unwrap().text(), "done");
         let spent = server.run_sql("SELECT gate FROM shop_ledger.approvals_spent");
         assert_eq!(spent, gate.id.as_str());
     });
@@ -206,27 +206,27 @@ fn standing_approvals_of_a_shared_store_are_signed_stored_and_revoked_for_good()
             let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
             Agent::builder(ScriptExecutor::parse(script).unwrap())
                 .stores(stores)
-                .agent("deployer")
+                .name("deployer")
                 .tool(deploy.handler(|| "done").build().unwrap())
                 .gate_policy(GatePolicy::Suspend)
                 .build()
                 .unwrap()
         };
         assert!(StoredTurns::of_stores(&ours).gates().grants().await.unwrap().is_empty());
-        let first = agent(&ours).run(TurnInput::new("You deploy.")).await.unwrap();
+        let first = agent(&ours).turn([]).system("You deploy.").report().await.unwrap();
         let keeper = StoredTurns::of_stores(&theirs).gates();
         let gate = keeper.open_gates(None).await.unwrap().pop().unwrap();
         let always = StandingApproval::for_agent();
         keeper.approve_always(&gate.id, always, "Ada").await.unwrap();
-        assert_eq!(agent(&ours).resume(&first.turn).await.unwrap().text(), "done");
+        assert_eq!(agent(&ours).resume(&first.turn).report().await.unwrap().text(), "done");
         let granted = keeper.grants().await.unwrap();
         assert!(granted.len() == 1 && granted[0].refusal.is_none(), "{granted:?}");
         // Another process need not ask, another tenant must.
-        let second = agent(&theirs).run(TurnInput::new("You deploy.")).await.unwrap();
+        let second = agent(&theirs).turn([]).system("You deploy.").report().await.unwrap();
         assert_eq!(second.text(), "done");
         let bank = theirs.for_tenant("bank");
         assert!(StoredTurns::of_stores(&bank).gates().grants().await.unwrap().is_empty());
-        let asked = agent(&bank).run(TurnInput::new("You deploy.")).await.unwrap();
+        let asked = agent(&bank).turn([]).system("You deploy.").report().await.unwrap();
         let asked = bank.turns().summary(asked.turn).await.unwrap().unwrap();
         assert_eq!(asked.status, TurnStatus::Waiting);
         // One that was edited or put back after its revocation counts for nothing.
@@ -239,7 +239,7 @@ fn standing_approvals_of_a_shared_store_are_signed_stored_and_revoked_for_good()
         assert!(keeper.grants().await.unwrap().is_empty());
         let _ = server.run_sql("INSERT INTO shop_ledger.grants SELECT * FROM public.backup");
         assert_eq!(keeper.grants().await.unwrap()[0].refusal, Some(GrantRefusal::Revoked));
-        let third = agent(&ours).run(TurnInput::new("You deploy.")).await.unwrap();
+        let third = agent(&ours).turn([]).system("You deploy.").report().await.unwrap();
         let third = ours.turns().summary(third.turn).await.unwrap().unwrap();
         assert_eq!(third.status, TurnStatus::Waiting);
     });

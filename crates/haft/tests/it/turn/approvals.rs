@@ -68,7 +68,7 @@ impl Attacked {
     async fn waiting_with(&self, effect: ToolEffect) -> StoredTurn {
         let (agent, ran) = self.agent(effect);
         tokio::select! {
-            _ = agent.run(input().id("t")) => unreachable!("no decision arrives"),
+            _ = input(&agent).id("t").report() => unreachable!("no decision arrives"),
             () = pass(WAIT) => {}
         }
         assert_eq!(ran.load(Ordering::SeqCst), 0);
@@ -106,7 +106,7 @@ impl Attacked {
         self.rewrite(&stored, stored.rows.clone(), &stored.gates).await;
         let ((agent, ran), turn) = (self.agent(effect), turn());
         let report = tokio::select! {
-            report = agent.resume(&turn) => Some(report.unwrap()),
+            report = agent.resume(&turn).report() => Some(report.unwrap()),
             () = pass(WAIT) => None,
         };
         (report, ran.load(Ordering::SeqCst))

@@ -7,7 +7,7 @@ use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::records::{CallState, ToolResults};
 use haft::stores::TurnDir;
 use haft::turn::{Deadlines, TurnReport};
-use haft::{Agent, Tool, TurnInput};
+use haft::{Agent, Tool};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
@@ -33,8 +33,8 @@ async fn run_turns() -> Vec<TurnReport> {
     let mut running = JoinSet::new();
     for turn in 0..16 {
         let agent = agent.clone();
-        let input = TurnInput::new("You help.").id(format!("t-{turn}"));
-        running.spawn(async move { agent.run(input).await.unwrap() });
+        let input = agent.turn([]).system("You help.").id(format!("t-{turn}"));
+        running.spawn(async move { input.report().await.unwrap() });
     }
     let reports = running.join_all().await;
     store.close().await;
@@ -77,7 +77,7 @@ async fn a_synchronous_handler_leaves_the_workers_alone() {
         has_begun.recv().await.unwrap();
         sender.send("it came").unwrap();
     };
-    let (report, ()) = tokio::join!(agent.run(TurnInput::new("You help.")), answer);
+    let (report, ()) = tokio::join!(agent.turn([]).system("You help.").report(), answer);
     let results = report.unwrap().calls[0].results.clone();
     assert_eq!(results, Some(ToolResults::Text("it came".to_owned())));
 }

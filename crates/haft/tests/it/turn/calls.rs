@@ -20,7 +20,7 @@ async fn run(
     tools: Vec<Tool>,
     step: fn(&StepContext) -> Result<Step, haft::executors::StepError>,
 ) -> TurnReport {
-    agent(steps([step, done])).tools(tools).build().unwrap().run(input()).await.unwrap()
+    input(&agent(steps([step, done])).tools(tools).build().unwrap()).report().await.unwrap()
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn a_call_is_announced_and_completed() {
     let seen = Seen::default();
     let tool = Tool::builder("t").description("T.").handler(|| "x").build().unwrap();
     let built = agent(steps([|_| Ok(Step::new().call(call("t", "{\"b\":1}"))), done])).tool(tool);
-    built.observer(seen.observer()).build().unwrap().run(input()).await.unwrap();
+    input(&built.observer(seen.observer()).build().unwrap()).report().await.unwrap();
     let tool_events: Vec<_> =
         seen.names().split(' ').filter(|it| it.starts_with("tool")).map(str::to_owned).collect();
     assert_eq!(tool_events, ["toolCall", "toolExecutionRejected", "toolCall"]);
@@ -153,7 +153,7 @@ async fn fan_out_is_bounded() {
     };
     let limits = haft::turn::Limits::new().fan_out(std::num::NonZeroUsize::new(3).unwrap());
     let built = agent(steps([many, done])).tool(tool).limits(limits).build().unwrap();
-    built.run(input()).await.unwrap();
+    input(&built).report().await.unwrap();
     assert_eq!(most.load(Ordering::SeqCst), 3);
 }
 
@@ -194,7 +194,7 @@ async fn a_handler_that_blocks_stalls_nobody() {
         .unwrap();
     let deadlines = Deadlines::new().call(Duration::from_millis(50));
     let built = agent(steps([|_| Ok(Step::new().call(call("blocks", "{}"))), done])).tool(blocks);
-    let report = built.deadlines(deadlines).build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.deadlines(deadlines).build().unwrap()).report().await.unwrap();
     assert_eq!(report.calls[0].error.as_ref().unwrap().code.as_str(), "E_DEADLINE_EXCEEDED");
     assert_eq!(report.outcome, TurnOutcome::Completed);
     drop(release);
@@ -227,7 +227,7 @@ async fn cancelling_reaches_the_handlers_and_leaves_records() {
     let agent = agent(steps([step, done])).tools([listens, deaf]).build().unwrap();
     let token = Cancellation::new();
     let cancel = token.clone();
-    let (report, ()) = tokio::join!(agent.run_until(input(), token), async move {
+    let (report, ()) = tokio::join!(input(&agent).cancellation(&token).report(), async move {
         pass(Duration::from_secs(1)).await;
         cancel.cancel("stop");
     });
@@ -261,8 +261,10 @@ async fn a_large_result_is_queried_in_the_next_iteration() {
             done(ctx)
         },
     ]));
-    let report =
-        built.tool(fetch).observer(seen.observer()).build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.tool(fetch).observer(seen.observer()).build().unwrap())
+        .report()
+        .await
+        .unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert!(matches!(report.calls[0].results, Some(ToolResults::Artifacts(_))));
     assert_eq!(report.calls[1].results, Some(ToolResults::Text("2000:line 1999".to_owned())));
@@ -331,7 +333,7 @@ async fn a_cancelled_handler_that_must_not_be_repeated_has_an_unknown_outcome() 
         let tool = tool.handler(async || std::future::pending::<String>().await).build().unwrap();
         let built = agent(steps([|_| Ok(Step::new().call(call("t", "{}"))), done])).tool(tool);
         let (built, token) = (built.build().unwrap(), Cancellation::new());
-        let (report, ()) = tokio::join!(built.run_until(input(), token.clone()), async {
+        let (report, ()) = tokio::join!(input(&built).cancellation(&token).report(), async {
             pass(Duration::from_secs(1)).await;
             token.cancel("stop");
         });

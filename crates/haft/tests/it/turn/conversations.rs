@@ -15,7 +15,7 @@ use haft::stores::{
     TurnQuery, TurnStore, TurnSummary,
 };
 use haft::tools::ToolEffect;
-use haft::turn::{Agent, AgentBuilder, Limits, TurnInput, TurnOutcome};
+use haft::turn::{Agent, AgentBuilder, Limits, Turn, TurnOutcome};
 use haft::turn::{GarbageOptions, ManualClock, Timestamp, TurnContext};
 use haft::{BoxFuture, Tool, ToolCall};
 
@@ -58,14 +58,14 @@ impl World {
     }
 
     async fn run(&self, agent: &Agent, id: &str, text: &str) {
-        let report = agent.run(message(id, text)).await.unwrap();
+        let report = message(&agent, id, text).report().await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     }
 }
 
-fn message(turn: &str, text: &str) -> TurnInput {
+fn message(agent: &Agent, turn: &str, text: &str) -> Turn {
     let message = Message::user_at(format!("{turn}-prompt"), text, Timestamp::EPOCH).unwrap();
-    TurnInput::new("You help.").id(turn).conversation("c").message(message)
+    agent.turn(message).system("You help.").id(turn).conversation("c")
 }
 
 /// The records of the timeline, in order.
@@ -121,7 +121,7 @@ async fn a_handle_of_turn_one_answers_in_turn_two_and_keeps_its_tier() {
         hydrate_conversation(),
     );
     let first = first.tool(log_tool(&ran)).build().unwrap();
-    let report = first.run(message("one", "Get the log.")).await.unwrap();
+    let report = message(&first, "one", "Get the log.").report().await.unwrap();
     let original = Arc::clone(&report.calls[0]);
     // Another process, another agent: the handle is the one that the first turn had.
     let executor = |ctx: StepContext| async move {
@@ -138,7 +138,7 @@ async fn a_handle_of_turn_one_answers_in_turn_two_and_keeps_its_tier() {
         Ok(Step::done().say(ctx.message("Counted.")?))
     };
     let second = world.builder(executor, hydrate_conversation()).build().unwrap();
-    let report = second.run(message("two", "How long is it?")).await.unwrap();
+    let report = message(&second, "two", "How long is it?").report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(report.calls.len(), 1, "calls of earlier turns are not reported again");
     assert!(result_text(&report.calls[0]).contains("1001"), "{:?}", report.calls);
@@ -256,7 +256,8 @@ async fn an_interrupted_turn_is_not_shown_and_resumed_with_the_same_history() {
     hang.store(true, Ordering::SeqCst);
     let cut = agent();
     let died =
-        tokio::time::timeout(Duration::from_secs(1), cut.run(message("two", "Pay two."))).await;
+        tokio::time::timeout(Duration::from_secs(1), message(&cut, "two", "Pay two.").report())
+            .await;
     assert!(died.is_err());
     let before = world.last_seen();
     assert!(before.starts_with("Pay one. | <pay ") && before.ends_with("| Pay two."), "{before}");
@@ -273,7 +274,7 @@ async fn an_interrupted_turn_is_not_shown_and_resumed_with_the_same_history() {
     assert!(warned);
     // The interrupted turn has the history that it had, although there is more now; its call is not repeated.
     world.clock.advance(Duration::from_secs(60));
-    let report = agent().resume(&"two".parse().unwrap()).await.unwrap();
+    let report = agent().resume("two").report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     let after = world.last_seen();
     assert!(after.starts_with(&before), "{after}\n{before}");
@@ -295,8 +296,8 @@ async fn ids_that_are_used_again_lose_nothing() {
     for turn in ["one", "two", "three"] {
         // Every turn has a message `m` and the same call.
         let message = Message::user_at("m", format!("question {turn}"), Timestamp::EPOCH).unwrap();
-        let input = TurnInput::new("You help.").id(turn).conversation("c").message(message);
-        let report = agent.run(input).await.unwrap();
+        let input = agent.turn(message).system("You help.").id(turn).conversation("c");
+        let report = input.report().await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     }
     let again = world.builder(world.noting("Yes."), hydrate_conversation()).build().unwrap();
@@ -353,8 +354,8 @@ async fn memories_of_turns_at_once_are_all_there() {
     let mut turns = tokio::task::JoinSet::new();
     for n in 0..8 {
         let (agent, scope) = (agent(&world), scope.clone());
-        let input = TurnInput::new("You help.").id(format!("t{n}")).memory_scope(scope);
-        turns.spawn(async move { agent.run(input).await.unwrap() });
+        let input = agent.turn([]).system("You help.").id(format!("t{n}")).memories(scope);
+        turns.spawn(async move { input.report().await.unwrap() });
     }
     for report in turns.join_all().await {
         assert_eq!(report.outcome, TurnOutcome::Completed);
@@ -363,7 +364,7 @@ async fn memories_of_turns_at_once_are_all_there() {
     // Turns that belong to others come in between, and the memories are found all the same.
     let other = world.builder(say("Hi."), hydrate_conversation()).build().unwrap();
     for _ in 0..205 {
-        other.run(TurnInput::new("You help.")).await.unwrap();
+        other.turn([]).system("You help.").report().await.unwrap();
     }
     let found = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&found);
@@ -372,7 +373,7 @@ async fn memories_of_turns_at_once_are_all_there() {
         async move { Ok::<_, StepError>(Step::done()) }
     };
     let last = world.builder(executor, hydrate_conversation()).build().unwrap();
-    last.run(TurnInput::new("You help.").memory_scope(scope)).await.unwrap();
+    last.turn([]).system("You help.").memories(scope).report().await.unwrap();
     assert_eq!(found.load(Ordering::SeqCst), 800);
 }
 
@@ -407,7 +408,7 @@ async fn a_memory_that_was_deleted_stays_so_and_the_last_writer_wins() {
     .into_iter()
     .enumerate()
     {
-        let report = act(action).run(message(&format!("t{turn}"), "hello")).await.unwrap();
+        let report = message(&act(action), &format!("t{turn}"), "hello").report().await.unwrap();
         assert_eq!(report.text(), expected, "turn {turn}");
     }
 }
@@ -451,7 +452,7 @@ async fn a_result_whose_content_is_gone_is_shown_as_that() {
         Ok::<_, StepError>(Step::done().say(ctx.message(result_text(&calls[0]))?))
     };
     let second = world.builder(executor, hydrate_conversation()).build().unwrap();
-    let report = second.run(message("two", "And?")).await.unwrap();
+    let report = message(&second, "two", "And?").report().await.unwrap();
     assert!(report.text().contains("not stored any more"), "{}", report.text());
 }
 

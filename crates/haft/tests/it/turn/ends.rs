@@ -34,12 +34,12 @@ fn counted() -> (Arc<MemoryStore>, Arc<Guarded<MemoryStore>>, Arc<AtomicUsize>) 
 async fn commits(build: impl FnOnce(AgentBuilder) -> AgentBuilder) -> usize {
     let (store, guarded, commits) = counted();
     let agent = build(agent(say("Hello!")).store(guarded)).build().unwrap();
-    let report = agent.run(input()).await.unwrap();
+    let report = input(&agent).report().await.unwrap();
     assert_eq!((&report.outcome, report.text()), (&TurnOutcome::Completed, "Hello!"));
     let stored = store.load(report.turn.clone()).await.unwrap().unwrap();
     assert_eq!(stored.summary.status, TurnStatus::Completed);
     // Who asks again, in this process or another, is told the same.
-    let again = agent.resume(&report.turn).await.unwrap();
+    let again = agent.resume(&report.turn).report().await.unwrap();
     assert_eq!((again.outcome, again.messages), (report.outcome, report.messages));
     assert_eq!((again.iterations, again.usage), (report.iterations, report.usage));
     commits.load(Ordering::SeqCst)
@@ -73,7 +73,7 @@ async fn an_ack_comes_after_the_answer_was_kept_and_what_it_notes_is_kept_too() 
     let agent = agent(say("Hello!")).store(guarded).dispatch_input("wait", wait);
     let agent = agent.build().unwrap();
     let turn: TurnId = "t".parse().unwrap();
-    agent.run(input().id(turn.as_str())).await.unwrap();
+    input(&agent).id(turn.as_str()).report().await.unwrap();
     assert_eq!(at_ack.load(Ordering::SeqCst), 1, "the answer was kept first");
     let stored = store.load(turn).await.unwrap().unwrap();
     assert_eq!(stored.summary.status, TurnStatus::Completed);
@@ -93,9 +93,9 @@ async fn an_answer_beyond_a_limit_is_kept_as_that() {
     };
     let agent = agent(say("Hello!")).store(guarded).dispatch_input("foreign", foreign);
     let agent = agent.limits(Limits::new().tool_calls(0)).build().unwrap();
-    let report = agent.run(input()).await.unwrap();
+    let report = input(&agent).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::ToolCalls });
     let stored = store.load(report.turn.clone()).await.unwrap().unwrap();
     assert_ne!(stored.summary.status, TurnStatus::Completed);
-    assert_eq!(agent.resume(&report.turn).await.unwrap().outcome, report.outcome);
+    assert_eq!(agent.resume(&report.turn).report().await.unwrap().outcome, report.outcome);
 }

@@ -23,7 +23,7 @@ use haft::tools::{ByteStream, ToolEffect};
 use haft::trust::TrustTier;
 use haft::turn::Cancellation;
 use haft::turn::TurnContext;
-use haft::turn::{Agent, AgentBuilder, Limits, SettleError, TurnError, TurnInput, TurnReport};
+use haft::turn::{Agent, AgentBuilder, Limits, SettleError, Turn, TurnError, TurnReport};
 use haft::turn::{Clock, Timestamp};
 use haft::{Args, CallContext, DispatchContext, Tool, ToolFailure};
 use serde_json::{Value, json};
@@ -104,12 +104,12 @@ impl Errand {
         TURN.parse().unwrap()
     }
 
-    pub(crate) fn input() -> TurnInput {
+    pub(crate) fn input(agent: &Agent) -> Turn {
         let text = "what was found\n".repeat(600);
         let tier = TrustTier::ThirdPartyPublic;
         let record = Retrievable::new("found", text, tier, Timestamp::EPOCH);
         let record = record.shown_as_handle().checked().unwrap();
-        input().id(TURN).retrievable(record)
+        input(agent).id(TURN).retrieved(record)
     }
 
     /// How many times the model is to be asked.
@@ -294,9 +294,9 @@ pub(crate) async fn run_until(
     token: Cancellation,
 ) -> Result<TurnReport, TurnError> {
     let turn = async {
-        match agent.run_until(Errand::input(), token.clone()).await {
+        match Errand::input(agent).cancellation(&token).report().await {
             Err(TurnError::Store(StoreError::Exists { .. })) => {
-                agent.resume_until(&Errand::id(), token).await
+                agent.resume(&Errand::id()).cancellation(&token).report().await
             }
             other => other,
         }

@@ -336,11 +336,11 @@ async fn a_runner_that_takes_a_turn_from_itself_keeps_the_two_apart() {
     let agent = built.build().unwrap();
     let turn: TurnId = "t".parse().unwrap();
     let (first, second, ()) = tokio::join!(
-        agent.run(input().id("t")),
+        input(&agent).id("t").report(),
         async {
             pass(Duration::from_secs(1)).await;
             clock.advance(Duration::from_secs(3600));
-            agent.resume(&turn).await
+            agent.resume(&turn).report().await
         },
         async {
             // The first one has noticed that it lost the turn, and hung up.
@@ -390,7 +390,7 @@ fn a_runner_can_move_to_another_runtime() {
     };
     let first = runtime();
     first.block_on(async {
-        let run = agent.run(input().id("dropped"));
+        let run = input(&agent).id("dropped").report();
         assert!(tokio::time::timeout(Duration::from_secs(1), run).await.is_err());
     });
     drop(first);
@@ -399,7 +399,7 @@ fn a_runner_can_move_to_another_runtime() {
         let key = haft::turn::GateKey::from_bytes([3; 32]);
         // Elsewhere, so that only asking the store finds the answer.
         let keeper = haft::turn::Gatekeeper::new(store, key, clock);
-        let (report, ()) = tokio::join!(agent.run(input().id("kept")), async {
+        let (report, ()) = tokio::join!(input(&agent).id("kept").report(), async {
             pass(Duration::from_secs(300)).await;
             let turn = Some("kept".parse().unwrap());
             let gate = keeper.open_gates(turn).await.unwrap().pop().unwrap();
@@ -483,7 +483,7 @@ async fn a_turn_that_ends_on_the_way_back_ends_its_calls() {
             };
             let built = built.store(Arc::clone(&store) as _).turn_input("fails", fails);
             let agent: Agent = built.build().unwrap();
-            let run = agent.run(input().id("t"));
+            let run = input(&agent).id("t").report();
             assert!(tokio::time::timeout(Duration::from_secs(1), run).await.is_err());
             clock.advance(Duration::from_secs(3600));
             let token = Cancellation::new();
@@ -491,7 +491,7 @@ async fn a_turn_that_ends_on_the_way_back_ends_its_calls() {
                 token.cancel("enough");
             }
             let turn: TurnId = "t".parse().unwrap();
-            let report = agent.resume_until(&turn, token).await.unwrap();
+            let report = agent.resume(&turn).cancellation(&token).report().await.unwrap();
             assert_ne!(report.outcome, TurnOutcome::Completed);
             let expected = match effect {
                 ToolEffect::Once => CallState::Unknown,

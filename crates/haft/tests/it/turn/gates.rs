@@ -61,7 +61,7 @@ fn setting() -> Setting {
 impl Setting {
     /// Runs a turn and something beside it that answers the gate.
     async fn answer<F: Future<Output = ()>>(&self, answer: impl FnOnce(Gate) -> F) -> TurnReport {
-        let (report, ()) = tokio::join!(self.agent.run(input()), async {
+        let (report, ()) = tokio::join!(input(&self.agent).report(), async {
             answer(self.open().await).await;
         });
         report.unwrap()
@@ -233,7 +233,7 @@ async fn a_turn_cannot_allow_itself() {
         Ok(Step::new().call(call("delete", "{\"id\":1}")).call(call("grant", "{}")))
     };
     let built = agent(steps([step, done])).tools([tool, grant]);
-    let report = built.store(store).build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.store(store).build().unwrap()).report().await.unwrap();
     assert_eq!(ran.load(Ordering::SeqCst), 0);
     assert_eq!(report.calls[0].error.as_ref().unwrap().code.as_str(), "E_TURN_GATE_FORGED");
 }
@@ -262,7 +262,7 @@ fn asks(timeout: Option<Duration>) -> Tool {
 async fn a_handler_can_ask_and_waiting_does_not_count_as_work() {
     let built = agent(steps([|_| Ok(Step::new().call(call("ask", "{}"))), done]));
     let agent = built.tool(asks(None)).build().unwrap();
-    let (report, ()) = tokio::join!(agent.run(input()), async {
+    let (report, ()) = tokio::join!(input(&agent).report(), async {
         // Far beyond the deadline of the call.
         pass(Duration::from_secs(600)).await;
         let gate = agent.gates().open_gates(None).await.unwrap().remove(0);
@@ -284,7 +284,7 @@ async fn a_turn_as_a_whole_can_ask() {
         Ok::<_, StepError>(Step::done().say(cx.message(format!("Hello, {name}"))?))
     };
     let agent = agent(model).turn_input("ask", ask).turn_output("ask", ask).build().unwrap();
-    let (report, ()) = tokio::join!(agent.run(input()), async {
+    let (report, ()) = tokio::join!(input(&agent).report(), async {
         for name in ["Ada", "Bob"] {
             pass(Duration::from_secs(600)).await;
             let gate = agent.gates().open_gates(None).await.unwrap().remove(0);
@@ -307,7 +307,7 @@ async fn nobody_answering_in_time_is_an_answer() {
     let built = agent(steps([|_| Ok(Step::new().call(call("ask", "{}"))), done]));
     let built = built.tool(asks(Some(Duration::from_secs(60)))).observer(seen.observer());
     let agent = built.build().unwrap();
-    let report = agent.run(input()).await.unwrap();
+    let report = input(&agent).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     assert!(report.calls[0].error.as_ref().unwrap().message.contains("in time"));
     assert!(seen.names().contains("turnGateOpen turnGateClosed"));
@@ -322,10 +322,11 @@ async fn cancelling_closes_the_gate() {
     let agent = built.tool(asks(None)).build().unwrap();
     let token = haft::turn::Cancellation::new();
     let cancel = token.clone();
-    let (report, ()) = tokio::join!(agent.run_until(input().id("t"), token), async move {
-        pass(Duration::from_secs(5)).await;
-        cancel.cancel("stop");
-    });
+    let (report, ()) =
+        tokio::join!(input(&agent).id("t").cancellation(&token).report(), async move {
+            pass(Duration::from_secs(5)).await;
+            cancel.cancel("stop");
+        });
     assert_eq!(report.unwrap().outcome, TurnOutcome::Cancelled { reason: "stop".to_owned() });
     assert!(agent.gates().open_gates(None).await.unwrap().is_empty());
     let turn: TurnId = "t".parse().unwrap();
@@ -379,7 +380,7 @@ async fn a_check_that_cannot_be_relied_on_never_lets_a_call_pass_unapproved() {
         };
         tokio::select! {
             biased;
-            report = agent.run(input()) => report.unwrap().calls.remove(0),
+            report = input(&agent).report() => report.unwrap().calls.remove(0),
             () = answers => unreachable!("it waits for ever"),
         }
     };

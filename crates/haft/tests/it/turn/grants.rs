@@ -80,7 +80,7 @@ impl Bench {
         };
         let built = agent(executor).tool(self.tool()).store(store);
         let built = built.secret(self.secret).clock(Arc::clone(&self.clock) as _);
-        let built = built.approvals(Arc::new(self.approvals())).agent(self.agent);
+        let built = built.approvals(Arc::new(self.approvals())).identity(self.agent);
         built.observer(self.seen.observer()).build().unwrap()
     }
 
@@ -93,7 +93,7 @@ impl Bench {
         self.ran.store(0, Ordering::SeqCst);
         let agent = self.agent(ids);
         let report = tokio::select! {
-            report = agent.run(input().id(turn)) => Some(report.unwrap()),
+            report = input(&agent).id(turn).report() => Some(report.unwrap()),
             () = pass(WAIT) => None,
         };
         (report, self.ran.load(Ordering::SeqCst))
@@ -103,9 +103,9 @@ impl Bench {
     async fn resume(&self, turn: &str, ids: &'static [u32]) -> (Option<TurnReport>, u32) {
         self.clock.advance(Duration::from_secs(3600));
         self.ran.store(0, Ordering::SeqCst);
-        let (agent, turn) = (self.agent(ids), turn.parse().unwrap());
+        let agent = self.agent(ids);
         let report = tokio::select! {
-            report = agent.resume(&turn) => Some(report.unwrap()),
+            report = agent.resume(turn).report() => Some(report.unwrap()),
             () = pass(WAIT) => None,
         };
         (report, self.ran.load(Ordering::SeqCst))
@@ -361,7 +361,7 @@ async fn a_decision_at_a_changed_gate_grants_nothing() {
     let agent = bench.agent(&[7]);
     let keeper = agent.gates();
     let ran = tokio::select! {
-        report = agent.run(input().id("first")) => Some(report),
+        report = input(&agent).id("first").report() => Some(report),
         () = pass(WAIT) => None,
     };
     assert!(ran.is_none());
@@ -443,7 +443,7 @@ async fn a_runner_without_an_agent_or_without_grants_approves_one_call() {
             let always = StandingApproval::for_agent();
             agent.gates().approve_always(&gate.id, always, "ada").await.unwrap();
         };
-        let (report, ()) = tokio::join!(agent.run(input()), decide);
+        let (report, ()) = tokio::join!(input(&agent).report(), decide);
         assert_eq!(report.unwrap().calls[0].state(), CallState::Succeeded);
         assert!(bench.warnings().contains(reason), "{}", bench.warnings());
         assert!(agent.gates().grants().await.unwrap().is_empty());
@@ -459,7 +459,7 @@ async fn a_store_that_fails_does_not_end_a_turn_with_a_standing_approval() {
     let judge: Judge =
         Arc::new(|moment| if moment.what == "settle" { Fate::Fail } else { Fate::Pass });
     let failing = bench.runner_on(Guarded::new(Arc::clone(&bench.store), judge), &[7]);
-    let report = failing.run(input().id("second")).await.unwrap();
+    let report = input(&failing).id("second").report().await.unwrap();
     assert!(report.is_resumable, "{:?}", report.error);
     assert_eq!(bench.ran.load(Ordering::SeqCst), 0);
     let (report, ran) = bench.resume("second", &[7]).await;

@@ -60,7 +60,7 @@ async fn line_5_what_comes_after_next_runs() {
             Ok(())
         }
     };
-    let report = agent(say("x")).turn_input("stop", stop).build().unwrap().run(input()).await;
+    let report = input(&agent(say("x")).turn_input("stop", stop).build().unwrap()).report().await;
     assert!(matches!(report.unwrap().outcome, TurnOutcome::Cancelled { .. }));
     assert_eq!(after.load(Ordering::SeqCst), 1);
 }
@@ -74,10 +74,10 @@ async fn line_6_a_signal_or_a_cancellation_excuses_a_forgotten_next() {
     };
     let seen = Seen::default();
     let built = agent(say("x")).dispatch_input("acks", acks).observer(seen.observer());
-    let report = built.build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.build().unwrap()).report().await.unwrap();
     assert_eq!((report.outcome, report.messages.len()), (TurnOutcome::Completed, 0));
     let built = agent(say("x")).dispatch_input("cancels", cancels).observer(seen.observer());
-    let report = built.build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.build().unwrap()).report().await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Cancelled { .. }), "{:?}", report.outcome);
     assert_eq!(seen.errors(), Vec::<String>::new());
 }
@@ -86,7 +86,7 @@ async fn line_6_a_signal_or_a_cancellation_excuses_a_forgotten_next() {
 async fn line_9_the_dispatch_ends_with_the_reason_of_the_nack() {
     let seen = Seen::default();
     let built = agent(steps([|_| Ok(Step::failed("it is closed"))])).observer(seen.observer());
-    let report = built.build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.build().unwrap()).report().await.unwrap();
     let ends: Vec<_> = seen
         .events()
         .into_iter()
@@ -116,7 +116,7 @@ async fn line_11_a_callback_that_panics_takes_nothing_from_others() {
         next.run()
     };
     let built = agent(say("x")).dispatch_input("watch", watch).build().unwrap();
-    assert_eq!(built.run(input()).await.unwrap().outcome, TurnOutcome::Completed);
+    assert_eq!(input(&built).report().await.unwrap().outcome, TurnOutcome::Completed);
     assert_eq!(*told.lock().unwrap(), [0, 3]);
 }
 
@@ -128,7 +128,7 @@ async fn line_12_a_second_signal_is_an_error() {
         assert_eq!(again.code(), "E_LLM_EXECUTION_ALREADY_SIGNALLED");
         Ok::<_, StepError>(Step::new().say(ctx.message("once")?))
     };
-    let report = agent(executor).build().unwrap().run(input()).await.unwrap();
+    let report = input(&agent(executor).build().unwrap()).report().await.unwrap();
     assert_eq!((report.outcome.clone(), report.text()), (TurnOutcome::Completed, "once"));
 }
 
@@ -154,10 +154,10 @@ async fn line_18_a_text_that_is_stored_is_not_stored_again() {
     };
     let built = agent(executor).store(store).spools(Guarded::new(spools, judge));
     let agent = built.clock(Arc::clone(&clock) as _).build().unwrap();
-    let run = agent.run(Errand::input());
+    let run = Errand::input(&agent).report();
     assert!(tokio::time::timeout(Duration::from_secs(1), run).await.is_err());
     clock.advance(Duration::from_secs(3600));
-    let report = agent.resume(&Errand::id()).await.unwrap();
+    let report = agent.resume(&Errand::id()).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(written.load(Ordering::SeqCst), 1);
 }
@@ -173,7 +173,7 @@ async fn line_20_storing_bytes_changes_no_records() {
         next.run().await
     };
     let built = agent(say("x")).spools(Arc::clone(&spools) as _).turn_input("store", store);
-    let report = built.build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.build().unwrap()).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(spools.list().await.unwrap().len(), 1);
 }
@@ -195,7 +195,10 @@ async fn line_21_tools_on_artifacts_are_there_before_the_model() {
         |ctx| Ok(Step::done().say(ctx.message("done")?)),
     ]));
     let built = built.tool(large.build().unwrap()).dispatch_input("look", look);
-    assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, TurnOutcome::Completed);
+    assert_eq!(
+        input(&built.build().unwrap()).report().await.unwrap().outcome,
+        TurnOutcome::Completed
+    );
     let counts = counts.lock().unwrap();
     assert!(counts[0] > 0 && counts.iter().all(|it| *it == counts[0]), "{counts:?}");
 }
@@ -209,7 +212,7 @@ async fn line_24_a_log_entry_says_where_it_was_made() {
         Ok::<_, StepError>(step.say(ctx.message("x")?))
     };
     let built = agent(executor).observer(seen.observer()).build().unwrap();
-    built.run(input().id("t")).await.unwrap();
+    input(&built).id("t").report().await.unwrap();
     let events = seen.events();
     let logs: Vec<_> = events.iter().filter(|it| it.kind.name().as_str() == "log").collect();
     let places: Vec<_> = logs.iter().map(|it| (&*it.dispatch, it.iteration)).collect();

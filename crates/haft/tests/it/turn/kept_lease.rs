@@ -54,7 +54,7 @@ async fn a_turn_keeps_its_lease_for_as_long_as_it_runs() {
     let built = agent(steps([|_| Ok(Step::new().call(call("work", "{}"))), done]));
     let built = built.tool(work.build().unwrap()).store(Arc::clone(&store) as _);
     let built = built.clock(clock as _).deadlines(Deadlines::new().lease(LEASE)).build().unwrap();
-    let report = built.run(input().id("t")).await.unwrap();
+    let report = input(&built).id("t").report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(refused.load(Ordering::SeqCst), 40);
 }

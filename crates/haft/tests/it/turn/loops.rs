@@ -11,7 +11,7 @@ use haft::middleware::Next;
 use haft::records::CallState;
 use haft::stores::TurnStatus;
 use haft::turn::Cancellation;
-use haft::turn::{CostLimit, Deadlines, Limit, Limits, TokenPrices, TurnInput, TurnOutcome};
+use haft::turn::{CostLimit, Deadlines, Limit, Limits, TokenPrices, TurnOutcome};
 use haft::turn::{Signal, TurnContext};
 use haft::{DispatchContext, Tool};
 
@@ -24,7 +24,7 @@ const PLAIN: &str =
 async fn a_plain_turn() {
     let seen = Seen::default();
     let agent = agent(say("Hi there")).observer(seen.observer()).build().unwrap();
-    let report = agent.run(input()).await.unwrap();
+    let report = input(&agent).report().await.unwrap();
     assert_eq!((report.outcome.clone(), report.text()), (TurnOutcome::Completed, "Hi there"));
     assert_eq!((report.iterations, report.calls.len()), (1, 0));
     assert_eq!(seen.names(), PLAIN);
@@ -47,9 +47,9 @@ async fn turns_share_nothing() {
     };
     let agent = agent(executor).build().unwrap();
     for _ in 0..3 {
-        assert_eq!(agent.run(input()).await.unwrap().outcome, TurnOutcome::Completed);
+        assert_eq!(input(&agent).report().await.unwrap().outcome, TurnOutcome::Completed);
     }
-    let (one, two) = tokio::join!(agent.run(input()), agent.run(input()));
+    let (one, two) = tokio::join!(input(&agent).report(), input(&agent).report());
     assert_ne!(one.unwrap().turn, two.unwrap().turn);
 }
 
@@ -57,13 +57,13 @@ async fn turns_share_nothing() {
 async fn what_is_wrong_is_said_before_anything_happens() {
     let seen = Seen::default();
     let agent = agent(say("x")).observer(seen.observer()).build().unwrap();
-    let empty = agent.run(TurnInput::new(" ")).await.unwrap_err();
+    let empty = agent.turn("").report().await.unwrap_err();
     assert_eq!(empty.code(), "E_INVALID_TURN_CONTEXT");
-    let stash = agent.run(input().stash(serde_json::json!([1]))).await.unwrap_err();
+    let stash = input(&agent).stash(serde_json::json!([1])).report().await.unwrap_err();
     assert_eq!(stash.code(), "E_INVALID_TURN_CONTEXT");
-    agent.run(input().id("same")).await.unwrap();
+    input(&agent).id("same").report().await.unwrap();
     let events = seen.events().len();
-    let twice = agent.run(input().id("same")).await.unwrap_err();
+    let twice = input(&agent).id("same").report().await.unwrap_err();
     assert!(twice.to_string().contains("same"), "{twice}");
     assert_eq!(seen.events().len(), events);
 }
@@ -122,9 +122,9 @@ async fn middleware_runs_in_its_place_and_every_time() {
         })
         .build()
         .unwrap();
-    agent.run(input()).await.unwrap();
+    input(&agent).report().await.unwrap();
     assert_eq!(order.lock().unwrap().join(" "), "ti di step do di step do to");
-    agent.run(input()).await.unwrap();
+    input(&agent).report().await.unwrap();
     assert_eq!(order.lock().unwrap().len(), 16);
 }
 
@@ -134,7 +134,7 @@ async fn a_failing_or_broken_input_ends_the_turn_before_its_dispatch() {
     let seen = Seen::default();
     let forget = async |_: TurnContext, _: Next<TurnContext>| Ok(());
     let built = agent(say("x")).turn_input("forget", forget).observer(seen.observer()).build();
-    let report = built.unwrap().run(input()).await.unwrap();
+    let report = input(&built.unwrap()).report().await.unwrap();
     assert_eq!((seen.names().as_str(), report.status()), (names, TurnStatus::Failed));
     assert_eq!(seen.errors(), ["E_PIPELINE_SHORT_CIRCUITED"]);
     assert_eq!(report.error.unwrap().stage.unwrap().as_str(), "turn-input");
@@ -142,7 +142,7 @@ async fn a_failing_or_broken_input_ends_the_turn_before_its_dispatch() {
     let seen = Seen::default();
     let fail = async |_: TurnContext, _: Next<TurnContext>| Err("no database".into());
     let built = agent(say("x")).turn_input("fail", fail).observer(seen.observer()).build();
-    let report = built.unwrap().run(input()).await.unwrap();
+    let report = input(&built.unwrap()).report().await.unwrap();
     assert_eq!(
         (seen.names().as_str(), seen.errors()),
         (names, vec!["E_INPUT_PIPELINE_ERROR".into()])
@@ -151,7 +151,7 @@ async fn a_failing_or_broken_input_ends_the_turn_before_its_dispatch() {
 
     let panics = async |_: TurnContext, _: Next<TurnContext>| panic!("on purpose");
     let report =
-        agent(say("x")).turn_input("p", panics).build().unwrap().run(input()).await.unwrap();
+        input(&agent(say("x")).turn_input("p", panics).build().unwrap()).report().await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
 }
 
@@ -167,7 +167,7 @@ async fn cancelling_in_middleware_is_no_error() {
     let never = async |_: TurnContext, _: Next<TurnContext>| panic!("must not run");
     let built = agent(say("x")).turn_input("stop", stop).turn_input("never", never);
     let agent = built.observer(seen.observer()).build().unwrap();
-    let report = agent.run(input()).await.unwrap();
+    let report = input(&agent).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Cancelled { reason: "enough".to_owned() });
     assert_eq!(seen.names(), "turnStart turnEnd");
 }
@@ -182,7 +182,7 @@ async fn output_middleware_can_withhold_an_answer() {
     };
     let seen = Seen::default();
     let built = agent(say("not yet")).dispatch_output("check", check);
-    let report = built.observer(seen.observer()).build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.observer(seen.observer()).build().unwrap()).report().await.unwrap();
     assert_eq!((report.outcome, report.iterations), (TurnOutcome::Completed, 3));
     assert_eq!(seen.names().matches("iterationEnd").count(), 3);
 }
@@ -198,7 +198,7 @@ async fn a_nack_is_a_report_with_the_reason() {
     };
     let built = agent(steps([|_| Ok(Step::failed("the model refused"))]));
     let agent = built.turn_output("out", output).observer(seen.observer()).build().unwrap();
-    let report = agent.run(input()).await.unwrap();
+    let report = input(&agent).report().await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
     assert_eq!(report.error.unwrap().message.as_str(), "the model refused");
     assert_eq!(ran.load(Ordering::Relaxed), 0);
@@ -208,12 +208,12 @@ async fn a_nack_is_a_report_with_the_reason() {
 #[tokio::test]
 async fn a_failing_executor_names_its_cause() {
     let built = agent(steps([|_| Err(StepError::new("status 529 from the provider"))]));
-    let report = built.build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.build().unwrap()).report().await.unwrap();
     let error = report.error.unwrap();
     assert_eq!(error.code.as_ref().unwrap().as_str(), "E_LLM_EXECUTION_EXECUTOR_ERROR");
     assert!(error.message.as_str().contains("status 529"), "{error:?}");
     let built = agent(|_: StepContext| async { panic!("on purpose") });
-    let report = built.build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.build().unwrap()).report().await.unwrap();
     assert_eq!(report.status(), TurnStatus::Failed);
 }
 
@@ -229,10 +229,10 @@ async fn acks_and_ends_are_told_to_who_waits() {
         next.run()
     };
     let ok = agent(say("x")).dispatch_input("watch", watch.clone()).build().unwrap();
-    ok.run(input()).await.unwrap();
+    input(&ok).report().await.unwrap();
     assert_eq!(*told.lock().unwrap(), ["ack", "Ack"]);
     let bad = agent(steps([|_| Ok(Step::failed("no"))])).dispatch_input("watch", watch);
-    bad.build().unwrap().run(input()).await.unwrap();
+    input(&bad.build().unwrap()).report().await.unwrap();
     assert_eq!(*told.lock().unwrap(), ["ack", "Ack", "Nack"]);
     assert_eq!(format!("{:?}", DispatchStatus::Nack), "Nack");
 }
@@ -242,14 +242,14 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
     let forever = || |_: StepContext| async { Ok::<_, StepError>(Step::new()) };
     let limits = Limits::new();
     let report = agent(forever()).limits(limits.iterations(3)).build().unwrap();
-    let report = report.run(input()).await.unwrap();
+    let report = input(&report).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Iterations });
     assert_eq!(report.iterations, 3);
 
     let costly =
         |_: StepContext| async { Ok::<_, StepError>(Step::new().usage(Usage::new(60, 40))) };
     let report = agent(costly).limits(limits.tokens(Some(250))).build().unwrap();
-    let report = report.run(input()).await.unwrap();
+    let report = input(&report).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Tokens });
     assert_eq!((report.usage.total, report.iterations), (300, 3));
 
@@ -257,7 +257,7 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
     let prices = TokenPrices::per_million(1.0, 1.0);
     let cost = |max| limits.cost(Some(CostLimit::new(max, prices)));
     let report = agent(costly).limits(cost(0.00015)).build().unwrap();
-    let report = report.run(input()).await.unwrap();
+    let report = input(&report).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Cost });
     assert_eq!((report.usage.total, report.iterations), (200, 2));
     assert!(agent(costly).limits(cost(0.0)).build().is_err());
@@ -266,7 +266,7 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
     let repeat = |_: StepContext| async { Ok::<_, StepError>(Step::new().call(call("t", "{}"))) };
     let report =
         agent(repeat).tool(tool.clone()).limits(limits.identical_calls(2)).build().unwrap();
-    let report = report.run(input()).await.unwrap();
+    let report = input(&report).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::IdenticalCalls });
     let states: Vec<CallState> = report.calls.iter().map(|call| call.state()).collect();
     assert_eq!(states, [CallState::Succeeded, CallState::Succeeded, CallState::Cancelled]);
@@ -274,7 +274,7 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
     assert_eq!(error.code, codes::LIMIT_REACHED);
 
     let report = agent(repeat).tool(tool).limits(limits.tool_calls(1)).build().unwrap();
-    let report = report.run(input()).await.unwrap();
+    let report = input(&report).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::ToolCalls });
     let states: Vec<CallState> = report.calls.iter().map(|call| call.state()).collect();
     assert_eq!(states, [CallState::Succeeded, CallState::Cancelled]);
@@ -284,13 +284,13 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
 async fn time_is_bounded_everywhere() {
     let hangs = || |_: StepContext| std::future::pending::<Result<Step, StepError>>();
     let limits = Limits::new().wall_time(Duration::from_secs(60));
-    let report = agent(hangs()).limits(limits).build().unwrap().run(input()).await.unwrap();
+    let report = input(&agent(hangs()).limits(limits).build().unwrap()).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::WallTime });
-    let report = agent(hangs()).build().unwrap().run(input()).await.unwrap();
+    let report = input(&agent(hangs()).build().unwrap()).report().await.unwrap();
     assert_eq!(report.error.unwrap().code.unwrap().as_str(), "E_DEADLINE_EXCEEDED");
     let stuck = async |_: TurnContext, _: Next<TurnContext>| std::future::pending().await;
     let report = agent(say("x")).turn_input("stuck", stuck).build().unwrap();
-    let report = report.run(input()).await.unwrap();
+    let report = input(&report).report().await.unwrap();
     assert_eq!(report.error.unwrap().code.unwrap().as_str(), "E_DEADLINE_EXCEEDED");
 }
 
@@ -300,7 +300,7 @@ async fn cancelling_ends_a_turn_that_hangs() {
     let agent = agent(hangs).build().unwrap();
     let token = Cancellation::new();
     let cancel = token.clone();
-    let (report, ()) = tokio::join!(agent.run_until(input(), token), async move {
+    let (report, ()) = tokio::join!(input(&agent).cancellation(&token).report(), async move {
         tokio::task::yield_now().await;
         cancel.cancel("the user left");
     });
@@ -317,7 +317,7 @@ async fn tools_are_fetched_only_when_somebody_asks() {
         async { Ok(vec![Tool::builder("found").description("F.").handler(|| "found it").build()?]) }
     };
     let plain = agent(say("x")).fetch_tools(source.clone()).build().unwrap();
-    plain.run(input()).await.unwrap();
+    input(&plain).report().await.unwrap();
     assert_eq!(fetched.load(Ordering::Relaxed), 0);
     let fetch = async |ctx: TurnContext, next: Next<TurnContext>| {
         for tool in ctx.fetch_tools().await? {
@@ -330,7 +330,7 @@ async fn tools_are_fetched_only_when_somebody_asks() {
         |cx| Ok(Step::done().say(cx.message("ok")?)),
     ]));
     let report = built.fetch_tools(source).turn_input("fetch", fetch).build().unwrap();
-    let report = report.run(input()).await.unwrap();
+    let report = input(&report).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(report.calls[0].error, None);
 }
@@ -338,7 +338,10 @@ async fn tools_are_fetched_only_when_somebody_asks() {
 #[tokio::test]
 async fn an_observer_that_panics_breaks_nothing() {
     let built = agent(say("x")).observer(|_: &haft::events::Event| panic!("on purpose"));
-    assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, TurnOutcome::Completed);
+    assert_eq!(
+        input(&built.build().unwrap()).report().await.unwrap().outcome,
+        TurnOutcome::Completed
+    );
 }
 
 /// What the model said in one step stands in the order of a transcript: thoughts, messages, calls.
@@ -363,6 +366,6 @@ async fn a_step_has_an_order_among_records_of_all_kinds() {
             Ok(Step::done().say(cx.message(order.join(" "))?))
         },
     ]));
-    let report = built.tool(tool).build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.tool(tool).build().unwrap()).report().await.unwrap();
     assert_eq!(report.text(), "m-1 thought-2 message-0 message-1 t");
 }

@@ -72,7 +72,7 @@ async fn run_stopped_call(is_taken_over: bool) -> (u32, CallState) {
         .approver(async |_: Gate| true)
         .deadlines(Deadlines::new().lease(LEASE));
     let built = built.approvals(Arc::new(ledger)).build().unwrap();
-    let report = built.run(input().id("t")).await.unwrap();
+    let report = input(&built).id("t").report().await.unwrap();
     assert_eq!(report.is_resumable, is_taken_over, "{:?}", report.error);
     let state = report.calls.first().map_or(CallState::Running, |call| call.state());
     (ran.load(Ordering::SeqCst), state)
@@ -104,10 +104,10 @@ async fn stop_after_commit(number: usize) -> (bool, u32, CallState) {
     let built = agent(steps([|_| Ok(Step::new().call(call("pay", "{}"))), done]));
     let built = built.tool(pay.build().unwrap()).deadlines(Deadlines::new().lease(LEASE));
     let built = built.store(Guarded::new(Arc::new(MemoryStore::new()), judge)).build().unwrap();
-    let mut report = built.run(input().id("t")).await.unwrap();
+    let mut report = input(&built).id("t").report().await.unwrap();
     let was_stopped = is_away.swap(false, Ordering::SeqCst);
     if report.is_resumable {
-        report = built.resume(&turn()).await.unwrap();
+        report = built.resume(&turn()).report().await.unwrap();
     }
     (was_stopped, ran.load(Ordering::SeqCst), report.calls.first().unwrap().state())
 }

@@ -45,7 +45,7 @@ async fn a_result_without_an_end_meets_the_limit_of_the_spool() {
         |cx| Ok(Step::done().say(cx.message("done")?)),
     ]));
     let agent = built.tool(tool).spools(Arc::clone(&spools) as _).build().unwrap();
-    let report = agent.run(input()).await.unwrap();
+    let report = input(&agent).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     let error = report.calls[0].error.as_ref().unwrap();
     assert!(error.message.contains("1048576 bytes; ask for less"), "{error:?}");
@@ -56,7 +56,7 @@ async fn a_result_without_an_end_meets_the_limit_of_the_spool() {
 #[tokio::test]
 async fn an_executor_that_never_signals_comes_to_the_limit_of_iterations() {
     let report = agent(|_: StepContext| async { Ok::<_, StepError>(Step::new()) });
-    let report = report.build().unwrap().run(input()).await.unwrap();
+    let report = input(&report.build().unwrap()).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Iterations });
     assert_eq!(report.iterations, 50);
     assert_eq!(report.error.unwrap().code.unwrap().as_str(), "E_LIMIT_REACHED");
@@ -71,7 +71,7 @@ async fn middleware_that_calls_nothing_is_named() {
             "dispatch-input" => built.dispatch_input("lazy", lazy),
             _ => built.dispatch_output("lazy", lazy),
         };
-        let report = built.build().unwrap().run(input()).await.unwrap();
+        let report = input(&built.build().unwrap()).report().await.unwrap();
         assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
         let error = report.error.unwrap();
         assert_eq!(error.code.as_ref().unwrap().as_str(), "E_PIPELINE_SHORT_CIRCUITED");
@@ -92,16 +92,16 @@ async fn two_records_of_the_input_with_one_id_are_refused() {
         found.checked().unwrap()
     };
     let instruction = || Instruction::from_developer("x", "i").unwrap();
-    for (field, input) in [
-        ("messages", input().message(message()).message(message())),
-        ("memories", input().memory(memory()).memory(memory())),
-        ("thoughts", input().thought(thought()).thought(thought())),
-        ("retrievables", input().retrievable(found()).retrievable(found())),
-        ("instructions", input().instruction(instruction()).instruction(instruction())),
+    let store = Arc::new(MemoryStore::new());
+    let agent = agent(say("x")).store(Arc::clone(&store) as _).build().unwrap();
+    for (field, turn) in [
+        ("messages", input(&agent).message(message()).message(message())),
+        ("memories", input(&agent).memory(memory()).memory(memory())),
+        ("thoughts", input(&agent).thought(thought()).thought(thought())),
+        ("retrievables", input(&agent).retrieved(found()).retrieved(found())),
+        ("instructions", input(&agent).instruction(instruction()).instruction(instruction())),
     ] {
-        let store = Arc::new(MemoryStore::new());
-        let agent = agent(say("x")).store(Arc::clone(&store) as _).build().unwrap();
-        let error = agent.run(input).await.unwrap_err();
+        let error = turn.report().await.unwrap_err();
         assert_eq!(error.code(), "E_INVALID_TURN_CONTEXT");
         let text = error.to_string();
         assert!(text.contains(field) && text.contains("`x`"), "{text}");
@@ -120,11 +120,11 @@ fn a_locked_store_is_an_error_in_time() {
         let store = Arc::new(SqliteStore::open_with(folder.path(), options).unwrap());
         let agent = agent(say("x")).store(Arc::clone(&store) as _).build().unwrap();
         let locked = locked_by_another(store.file());
-        let error = agent.run(input().id("t")).await.unwrap_err();
+        let error = input(&agent).id("t").report().await.unwrap_err();
         assert_eq!(error.code(), "E_STORE");
         assert!(error.retryable(), "{error:?}");
         drop(locked);
-        assert_eq!(agent.run(input().id("t")).await.unwrap().outcome, TurnOutcome::Completed);
+        assert_eq!(input(&agent).id("t").report().await.unwrap().outcome, TurnOutcome::Completed);
     });
 }
 
@@ -169,7 +169,7 @@ async fn middleware_that_waits_at_a_gate_is_not_cut_off() {
             _ => built.dispatch_output("ask", ask),
         };
         let agent = built.build().unwrap();
-        let (report, ()) = tokio::join!(agent.run(input()), async {
+        let (report, ()) = tokio::join!(input(&agent).report(), async {
             pass(Duration::from_secs(7200)).await;
             let gate = agent.gates().open_gates(None).await.unwrap().remove(0);
             agent.gates().resolve(&gate.id, json!(true), "ada").await.unwrap();
@@ -185,7 +185,7 @@ async fn panics_before_the_first_await_are_errors() {
         assert!(ctx.dispatch().iteration() > 7, "too early");
         async move { Ok::<_, StepError>(Step::done()) }
     };
-    let report = agent(executor).build().unwrap().run(input()).await.unwrap();
+    let report = input(&agent(executor).build().unwrap()).report().await.unwrap();
     let error = report.error.unwrap();
     assert!(error.message.contains("the executor panicked: too early"), "{error:?}");
 
@@ -197,6 +197,6 @@ async fn panics_before_the_first_await_are_errors() {
         async move { true }
     });
     let built = built.gate_policy(GatePolicy::Suspend).build().unwrap();
-    let report = built.run(input()).await.unwrap();
+    let report = input(&built).report().await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Waiting { .. }), "{report:?}");
 }

@@ -42,7 +42,7 @@ async fn causes_and_panics_reach_the_operator_and_not_the_model() {
         .tool(fails.build().unwrap())
         .tool(panics.build().unwrap())
         .observer(seen.observer());
-    let report = built.build().unwrap().run(input()).await.unwrap();
+    let report = input(&built.build().unwrap()).report().await.unwrap();
 
     let mut ends = Vec::new();
     for event in seen.events() {
@@ -73,7 +73,7 @@ async fn causes_and_panics_reach_the_operator_and_not_the_model() {
 #[tokio::test]
 async fn failures_of_a_dispatch_have_codes() {
     let failed = async |step: super::StepFn| {
-        let report = agent(steps([step])).build().unwrap().run(input()).await.unwrap();
+        let report = input(&agent(steps([step])).build().unwrap()).report().await.unwrap();
         assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
         report.error.unwrap()
     };
@@ -168,7 +168,7 @@ async fn user_code_runs_in_the_trace_of_the_caller() {
         .tool(waits.build().unwrap())
         .tool(blocks.build().unwrap())
         .turn_input("middleware", middleware);
-    let turn = built.build().unwrap().run(input());
+    let turn = input(&built.build().unwrap()).report();
     let request = async {
         tracing::info!("before");
         let span = tracing::info_span!("http_request");
@@ -214,10 +214,10 @@ async fn a_cancellation_token_cancels_a_turn_and_reaches_handlers() {
     });
     let executor = async |_: StepContext| Ok::<_, StepError>(Step::new().call(call("crawl", "{}")));
     let agent = agent(executor).tool(crawl.build().unwrap()).build().unwrap();
-    let report = agent.run_until(input(), token.clone()).await.unwrap();
+    let report = input(&agent).cancel_on(token.clone().cancelled_owned()).report().await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Cancelled { .. }), "{:?}", report.outcome);
     assert_eq!(report.calls.len(), 1);
-    let again = agent.run_until(input(), token).await.unwrap();
+    let again = input(&agent).cancel_on(token.cancelled_owned()).report().await.unwrap();
     assert!(again.calls.is_empty(), "it was cancelled before");
 }
 
@@ -229,7 +229,7 @@ async fn a_turn_that_did_not_complete_is_an_error_with_its_reason() {
         Err::<Step, _>(StepError::new("no response").with_source(source))
     };
     let agent = Agent::builder(failing).build().unwrap();
-    let report = agent.run(input().id("t-1")).await.unwrap();
+    let report = input(&agent).id("t-1").report().await.unwrap();
     let outcome = report.outcome.to_string();
     assert_eq!(outcome, "failed: the executor failed: no response");
     let printed = report.to_string();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use haft::Agent;
 use haft::executors::{Step, StepContext, StepError};
 use haft::stores::{
     CancelOutcome, CancelRequest, ClaimFilter, Lease, LeaseRequest, MemoryStore, TurnId, TurnQuery,
@@ -13,7 +14,6 @@ use haft::turn::{
     Cancellation, Clock as _, Deadlines, Limits, ManualClock, Timestamp, TurnHistory, TurnOutcome,
     TurnReport,
 };
-use haft::{Agent, TurnInput};
 
 struct World {
     clock: Arc<ManualClock>,
@@ -42,7 +42,7 @@ impl World {
     }
 
     async fn run_next(&self, agent: &Agent) -> Option<TurnReport> {
-        agent.run_next(ClaimFilter::default(), Cancellation::new()).await.unwrap()
+        agent.run_next(ClaimFilter::default(), &Cancellation::new()).await.unwrap()
     }
 
     /// A process that claims the turn and dies.
@@ -63,8 +63,8 @@ fn done(ctx: &StepContext) -> Result<Step, StepError> {
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_is_enqueued_is_run_by_another_runner() {
     let world = World::new();
-    let input = TurnInput::new("Work.").agent("worker").user("Deploy  the\nshop");
-    let turn = world.agent(done).enqueue(input).await.unwrap();
+    let asked = world.agent(done).turn("Deploy  the\nshop").agent("worker");
+    let turn = asked.submit().await.unwrap();
     assert_eq!(world.status(&turn).await, TurnStatus::Queued);
     assert_eq!(world.asked.load(Ordering::SeqCst), 0);
     let report = world.run_next(&world.agent(done)).await.unwrap();
@@ -80,7 +80,7 @@ async fn a_turn_that_is_enqueued_is_run_by_another_runner() {
 async fn a_turn_that_kills_its_processes_is_given_up() {
     let world = World::new();
     let agent = world.agent(done);
-    let turn = agent.enqueue(TurnInput::new("Work.")).await.unwrap();
+    let turn = agent.turn([]).system("Work.").submit().await.unwrap();
     for take_overs in [0, 1, 2] {
         assert_eq!(world.die().await.take_overs, take_overs);
     }
@@ -91,7 +91,7 @@ async fn a_turn_that_kills_its_processes_is_given_up() {
     assert_eq!(world.asked.load(Ordering::SeqCst), 0, "nothing of it was run");
     assert_eq!(world.status(&turn).await, TurnStatus::Failed);
     // A turn that was taken over less often is run.
-    let turn = agent.enqueue(TurnInput::new("Work.")).await.unwrap();
+    let turn = agent.turn([]).system("Work.").submit().await.unwrap();
     for _ in 0..2 {
         world.die().await;
     }
@@ -103,7 +103,7 @@ async fn a_turn_that_kills_its_processes_is_given_up() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_whose_processes_were_only_stopped_is_not_given_up() {
     let world = World::new();
-    let turn = world.agent(done).enqueue(TurnInput::new("Work.")).await.unwrap();
+    let turn = world.agent(done).turn([]).system("Work.").submit().await.unwrap();
     let mut stopped: tokio::task::JoinSet<_> = tokio::task::JoinSet::new();
     for number in 1..=5 {
         let asked = Arc::clone(&world.asked);
@@ -115,7 +115,7 @@ async fn a_turn_whose_processes_were_only_stopped_is_not_given_up() {
         let waits = waits.store(Arc::clone(&world.store) as _).secret([7; 32]);
         let waits = waits.limits(Limits::new().take_overs(2)).build().unwrap();
         stopped.spawn(async move {
-            waits.run_next(ClaimFilter::default(), Cancellation::new()).await.unwrap().unwrap()
+            waits.run_next(ClaimFilter::default(), &Cancellation::new()).await.unwrap().unwrap()
         });
         while world.asked.load(Ordering::SeqCst) < number {
             assert!(!world.status(&turn).await.is_final(), "given up before process {number}");
@@ -136,7 +136,7 @@ async fn a_turn_whose_processes_were_only_stopped_is_not_given_up() {
 async fn an_outage_interrupts_the_turn() {
     let world = World::new();
     let away = world.agent(|_| Err(StepError::new("the provider is away").retryable()));
-    let turn = away.enqueue(TurnInput::new("Work.")).await.unwrap();
+    let turn = away.turn([]).system("Work.").submit().await.unwrap();
     let report = world.run_next(&away).await.unwrap();
     assert!(report.is_resumable);
     assert_eq!(world.status(&turn).await, TurnStatus::Interrupted);
@@ -163,7 +163,7 @@ async fn a_turn_that_is_dropped_can_be_resumed_at_once() {
     let world = World::new();
     let hangs = Agent::builder(async |_: StepContext| std::future::pending().await);
     let hangs = hangs.store(Arc::clone(&world.store) as _).build().unwrap();
-    let run = hangs.run(TurnInput::new("Work.").id("dropped"));
+    let run = hangs.turn([]).system("Work.").id("dropped").report();
     tokio::time::timeout(Duration::from_secs(1), run).await.unwrap_err();
     let turn: TurnId = "dropped".parse().unwrap();
     assert_eq!(world.status(&turn).await, TurnStatus::Running);
@@ -182,7 +182,7 @@ async fn a_cancellation_from_elsewhere_reaches_the_process_that_runs_the_turn() 
     let hangs = Agent::builder(hangs).store(Arc::clone(&world.store) as _).build().unwrap();
     let turn: TurnId = "asked".parse().unwrap();
     let mut tasks = tokio::task::JoinSet::new();
-    tasks.spawn(hangs.run(TurnInput::new("Work.").id("asked")));
+    tasks.spawn(hangs.turn([]).system("Work.").id("asked").report());
     while world.store.turns(TurnQuery::default()).await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
@@ -199,7 +199,7 @@ async fn a_cancellation_from_elsewhere_reaches_the_process_that_runs_the_turn() 
         CancelOutcome::Ended
     );
     // A turn that no process runs is ended by the next one.
-    let queued = other.enqueue(TurnInput::new("Work.")).await.unwrap();
+    let queued = other.turn([]).system("Work.").submit().await.unwrap();
     other.stored_turns().request_cancel(&queued, request()).await.unwrap();
     let report = world.run_next(&other).await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Cancelled { .. }), "{report:?}");

@@ -89,7 +89,7 @@ impl World {
     /// Runs until the tool hangs, and then no more, as when the process is killed.
     async fn die(&self) -> TurnId {
         let agent = self.agent();
-        let turn = agent.run(input().id("t"));
+        let turn = input(&agent).id("t").report();
         let died = tokio::time::timeout(Duration::from_secs(1), turn).await;
         assert!(died.is_err(), "{died:?}");
         self.hang.store(0, Ordering::SeqCst);
@@ -106,7 +106,7 @@ async fn a_turn_goes_on_where_it_stopped() {
         let again = world.agent();
         let other = LeaseRequest::new("another process", Duration::from_secs(30));
         world.store.claim(turn.clone(), other).await.unwrap();
-        let held = again.resume(&turn).await.unwrap_err();
+        let held = again.resume(&turn).report().await.unwrap_err();
         assert!(
             held.to_string().contains("is run by `another process`, whose lease ends at "),
             "{held}"
@@ -114,7 +114,7 @@ async fn a_turn_goes_on_where_it_stopped() {
         // A program whose `main` returns the error prints this.
         assert_eq!(format!("{held:?}"), held.to_string());
         world.clock.advance(Duration::from_secs(60));
-        let report = again.resume(&turn).await.unwrap();
+        let report = again.resume(&turn).report().await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
         // The step that was journaled was not taken again.
         assert_eq!(world.asked.load(Ordering::SeqCst), 2);
@@ -125,7 +125,7 @@ async fn a_turn_goes_on_where_it_stopped() {
             report.messages.iter().map(|it| it.content().unwrap().as_str().to_owned()).collect();
         assert_eq!(texts, ["Let me look.", "Done."]);
         // Asked once more, it answers the same without doing anything.
-        let same = again.resume(&turn).await.unwrap();
+        let same = again.resume(&turn).report().await.unwrap();
         assert_eq!(
             (same.outcome, same.messages.len(), same.iterations),
             (TurnOutcome::Completed, 2, 2)
@@ -139,7 +139,7 @@ async fn a_call_that_must_not_be_repeated_is_reported() {
     let world = World::new(ToolEffect::Once);
     let turn = world.die().await;
     world.clock.advance(Duration::from_secs(60));
-    let report = world.agent().resume(&turn).await.unwrap();
+    let report = world.agent().resume(&turn).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(world.ran.load(Ordering::SeqCst), 1);
     assert_eq!(report.calls[0].state(), CallState::Unknown);
@@ -152,13 +152,13 @@ async fn whoever_lost_the_turn_writes_nothing_more() {
     let world = World::new(ToolEffect::ReadOnly);
     let first = world.agent();
     let mut tasks = tokio::task::JoinSet::new();
-    tasks.spawn(async move { first.run(input().id("t")).await });
+    tasks.spawn(async move { input(&first).id("t").report().await });
     pass(Duration::from_secs(1)).await;
     world.hang.store(0, Ordering::SeqCst);
     // The clock jumps: the lease has run out, and another process takes the turn.
     world.clock.advance(Duration::from_secs(3600));
     let turn: TurnId = "t".parse().unwrap();
-    let report = world.agent().resume(&turn).await.unwrap();
+    let report = world.agent().resume(&turn).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     let lost = tasks.join_next().await.unwrap().unwrap().unwrap();
     assert_ne!(lost.outcome, TurnOutcome::Completed);
@@ -170,7 +170,7 @@ async fn whoever_lost_the_turn_writes_nothing_more() {
 async fn what_cannot_be_resumed_says_why() {
     let world = World::new(ToolEffect::ReadOnly);
     let agent = world.agent();
-    let unknown = agent.resume(&"nobody".parse().unwrap()).await.unwrap_err();
+    let unknown = agent.resume("nobody").report().await.unwrap_err();
     assert!(unknown.to_string().contains("nobody"));
     let holder = || LeaseRequest::new("test", Duration::from_secs(1));
     for (id, entry, says) in [
@@ -185,7 +185,7 @@ async fn what_cannot_be_resumed_says_why() {
         }
         let lease = world.store.create(new, holder()).await.unwrap();
         world.store.release(lease).await.unwrap();
-        let error = agent.resume(&id).await.unwrap_err();
+        let error = agent.resume(&id).report().await.unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
         assert_eq!(error.code(), "E_STORE");
     }
@@ -204,7 +204,7 @@ async fn content_without_a_record_is_collected() {
     let built = built.spools(Arc::clone(&world.spools) as _).build().unwrap();
     // A name with everything that keys are put together with.
     let odd = "org/1%2F/x";
-    built.run(input().id(odd)).await.unwrap();
+    input(&built).id(odd).report().await.unwrap();
     let mut kept = world.spools.list().await.unwrap();
     assert_eq!(kept.len(), 1);
     let write = async |key: SpoolKey| world.spools.write(key, "x".into()).await.unwrap();
@@ -229,8 +229,7 @@ async fn content_without_a_record_is_collected() {
     assert_eq!((report.turns, report.content, report.unknown), (0, 1, 0));
     kept.sort();
     assert_eq!(world.spools.list().await.unwrap(), kept);
-    let turn = odd.parse().unwrap();
-    assert!(built.resume(&turn).await.is_ok(), "its content is still there");
+    assert!(built.resume(odd).report().await.is_ok(), "its content is still there");
 }
 
 /// What runs after the answer keeps something and dies: the model is not asked again.
@@ -257,10 +256,10 @@ async fn a_turn_that_dies_after_its_answer_does_not_ask_again() {
     };
     let built = agent(executor).turn_output("learn", output).store(Arc::clone(&store) as _);
     let agent = built.clock(Arc::clone(&clock) as _).build().unwrap();
-    let died = tokio::time::timeout(Duration::from_secs(1), agent.run(input().id("t"))).await;
+    let died = tokio::time::timeout(Duration::from_secs(1), input(&agent).id("t").report()).await;
     assert!(died.is_err());
     clock.advance(Duration::from_secs(60));
-    let report = agent.resume(&"t".parse().unwrap()).await.unwrap();
+    let report = agent.resume("t").report().await.unwrap();
     assert_eq!((report.outcome.clone(), report.text()), (TurnOutcome::Completed, "Here it is."));
     assert_eq!((report.messages.len(), report.iterations), (1, 1));
     assert_eq!(asked.load(Ordering::SeqCst), 1);
@@ -269,7 +268,7 @@ async fn a_turn_that_dies_after_its_answer_does_not_ask_again() {
 /// Stops a turn at its second step, which the first executor never takes.
 async fn interrupted_turn(store: &Arc<MemoryStore>, clock: &Arc<ManualClock>) -> TurnId {
     let script = ScriptExecutor::parse(SCRIPT).unwrap();
-    let turn = scripted(script, store, clock).build().unwrap().run(input().id("t"));
+    let turn = input(&scripted(script, store, clock).build().unwrap()).id("t").report();
     assert!(tokio::time::timeout(Duration::from_secs(1), turn).await.is_err());
     clock.advance(Duration::from_secs(60));
     "t".parse().unwrap()
@@ -296,7 +295,8 @@ async fn another_executor_does_not_continue_a_turn() {
         Ok::<_, StepError>(Step::done().say(cx.message("Another one.")?))
     };
     let before = store.load(turn.clone()).await.unwrap().unwrap();
-    let refused = scripted(says, &store, &clock).build().unwrap().resume(&turn).await.unwrap_err();
+    let refused =
+        scripted(says, &store, &clock).build().unwrap().resume(&turn).report().await.unwrap_err();
     assert_eq!(
         refused.to_string(),
         "turn `t` was begun by script `talk`: it was script `talk` and is a custom executor"
@@ -304,12 +304,12 @@ async fn another_executor_does_not_continue_a_turn() {
     assert!(matches!(refused, TurnError::OtherExecutor { .. }));
     let edited = ScriptExecutor::parse(&SCRIPT.replace("Done.", "Over.")).unwrap();
     let refused =
-        scripted(edited, &store, &clock).build().unwrap().resume(&turn).await.unwrap_err();
+        scripted(edited, &store, &clock).build().unwrap().resume(&turn).report().await.unwrap_err();
     assert!(refused.to_string().ends_with("the script has changed"), "{refused}");
     assert_eq!(store.load(turn.clone()).await.unwrap().unwrap(), before, "nothing was written");
 
     let allowed = scripted(says, &store, &clock).allow_executor_change().build().unwrap();
-    let report = allowed.resume(&turn).await.unwrap();
+    let report = allowed.resume(&turn).report().await.unwrap();
     assert_eq!(report.text(), "Another one.", "{:?}", report.error);
     let history = TurnHistory::read(&store.load(turn).await.unwrap().unwrap()).unwrap();
     let took: Vec<String> = history.steps.iter().map(|step| step.executor.to_string()).collect();
@@ -323,7 +323,7 @@ async fn the_same_executor_continues_a_turn() {
     let turn = interrupted_turn(&store, &clock).await;
     let same = ScriptExecutor::parse(SCRIPT).unwrap();
     let agent = scripted(same, &store, &clock).build().unwrap();
-    let waits = tokio::time::timeout(Duration::from_secs(1), agent.resume(&turn)).await;
+    let waits = tokio::time::timeout(Duration::from_secs(1), agent.resume(&turn).report()).await;
     assert!(waits.is_err(), "it is at the step that never ends: {waits:?}");
 }
 
@@ -341,7 +341,7 @@ async fn a_turn_is_removed_with_its_content_unless_a_process_runs_it() {
     let built = agent(executor).tool(large().unwrap()).store(Arc::clone(&world.store) as _);
     let built = built.clock(Arc::clone(&world.clock) as _);
     let built = built.spools(Arc::clone(&world.spools) as _).build().unwrap();
-    built.run(input().id("ended")).await.unwrap();
+    input(&built).id("ended").report().await.unwrap();
     assert_eq!(world.spools.list().await.unwrap().len(), 1);
     // Another process holds the lease until the lease ends.
     world.die().await;

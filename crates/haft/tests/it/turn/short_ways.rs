@@ -8,7 +8,7 @@ use haft::media::{MediaFile, MediaKind};
 use haft::middleware::Next;
 use haft::tools::ToolEffect;
 use haft::turn::{Gate, GatePolicy, GateRequest, ManualClock, Signal, Timestamp, TurnOutcome};
-use haft::{CallContext, DispatchContext, Media, Tool, ToolArgs, ToolFailure, TurnInput};
+use haft::{CallContext, DispatchContext, Media, Tool, ToolArgs, ToolFailure};
 
 use super::{Seen, agent, call, input, say, steps};
 
@@ -56,7 +56,7 @@ async fn a_tool_takes_the_medium_that_another_returned() {
         },
     ]);
     let agent = agent(executor).tools([red, blue, describe.build().unwrap()]).build().unwrap();
-    assert_eq!(agent.run(input()).await.unwrap().text(), "blue");
+    assert_eq!(input(&agent).report().await.unwrap().text(), "blue");
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn a_handler_ends_its_dispatch_after_its_record_is_stored() {
     let finish = finish.input(haft::schema::object()).build().unwrap();
     let executor = steps([|_| Ok(Step::new().call(call("finish", "{}")))]);
     let built = agent(executor).tool(finish).observer(seen.observer()).build().unwrap();
-    let report = built.run(input()).await.unwrap();
+    let report = input(&built).report().await.unwrap();
     assert_eq!((report.outcome, report.iterations), (TurnOutcome::Completed, 1));
     assert_eq!(*order.lock().unwrap(), [true], "the record is stored before the ack");
 }
@@ -118,7 +118,7 @@ async fn an_approver_decides_by_gate() {
             })
             .build()
             .unwrap();
-        assert_eq!(built.run(input()).await.unwrap().text(), expected);
+        assert_eq!(input(&built).report().await.unwrap().text(), expected);
     }
 }
 
@@ -137,7 +137,7 @@ async fn an_approver_that_cannot_decide_leaves_the_gate_open() {
         suspending().approver(panics),
         suspending().approver(abstains),
     ] {
-        let report = built.build().unwrap().run(input()).await.unwrap();
+        let report = input(&built.build().unwrap()).report().await.unwrap();
         assert!(matches!(report.outcome, TurnOutcome::Waiting { .. }), "{report:?}");
         assert!(report.error.is_none());
     }
@@ -152,13 +152,13 @@ async fn an_approver_that_cannot_decide_leaves_the_gate_open() {
 async fn a_turn_that_waits_returns_and_is_resumed() {
     let built = agent(asks()).tools([deploy(), looks()]).gate_policy(GatePolicy::Suspend);
     let built = built.build().unwrap();
-    let report = built.run(input()).await.unwrap();
+    let report = input(&built).report().await.unwrap();
     let TurnOutcome::Waiting { gates } = &report.outcome else { panic!("{report:?}") };
     assert_eq!((gates.len(), report.text()), (1, ""));
     assert_eq!(report.calls[1].text(), Some("seen"), "what can run has run");
 
     // Nothing has changed: it waits again.
-    let again = built.resume(&report.turn).await.unwrap();
+    let again = built.resume(&report.turn).report().await.unwrap();
     assert_eq!(again.outcome, report.outcome);
 
     let refused = built.gates().resolve(&gates[0], "yes".into(), "Ada").await.unwrap_err();
@@ -170,7 +170,7 @@ async fn a_turn_that_waits_returns_and_is_resumed() {
     assert_eq!(twice.code(), "E_TURN_GATE_ALREADY_SETTLED");
     assert_eq!(twice.to_string(), "the gate was settled before: resolved by Ada");
 
-    let report = built.resume(&report.turn).await.unwrap();
+    let report = built.resume(&report.turn).report().await.unwrap();
     assert_eq!((report.outcome.clone(), report.text()), (TurnOutcome::Completed, "deployed"));
 }
 
@@ -197,11 +197,11 @@ async fn gates_of_middleware_and_handlers_wait_too() {
     {
         let built = agent(asks()).tools([ask(effect), looks()]).gate_policy(GatePolicy::Suspend);
         let built = built.dispatch_input("begin", middleware).build().unwrap();
-        let mut report = built.run(input()).await.unwrap();
+        let mut report = input(&built).report().await.unwrap();
         for value in ["go", "blue"] {
             let TurnOutcome::Waiting { gates } = &report.outcome else { break };
             built.gates().resolve(&gates[0], value.into(), "Ada").await.unwrap();
-            report = built.resume(&report.turn).await.unwrap();
+            report = built.resume(&report.turn).report().await.unwrap();
         }
         assert_eq!(report.outcome, TurnOutcome::Completed, "{effect:?}");
         assert!(report.text().contains(expected), "{effect:?}: {}", report.text());
@@ -212,11 +212,11 @@ async fn gates_of_middleware_and_handlers_wait_too() {
 async fn a_text_of_the_user_needs_neither_id_nor_clock() {
     let clock = Arc::new(ManualClock::new(Timestamp::MAX));
     let built = agent(say("Hello!")).clock(clock).build().unwrap();
-    let input = TurnInput::new("Be brief.").id("t-1").user("Hi").user("Are you there?");
-    assert_eq!(built.run(input).await.unwrap().text(), "Hello!");
+    let input = built.turn("Hi").system("Be brief.").id("t-1").message("Are you there?");
+    assert_eq!(input.report().await.unwrap().text(), "Hello!");
     let stored = built.stored_turns().load_turn(&"t-1".parse().unwrap()).await.unwrap().unwrap();
     let all = format!("{stored:?}");
     assert!(all.contains("t-1/input/message-0") && all.contains("t-1/input/message-1"), "{all}");
-    let empty = built.run(TurnInput::new("Be brief.").user("")).await.unwrap_err();
+    let empty = built.turn("").system("Be brief.").report().await.unwrap_err();
     assert!(empty.to_string().contains("`messages`"), "{empty}");
 }

@@ -9,12 +9,12 @@ use haft::middleware::{HydrateConversation, hydrate_conversation};
 use haft::records::Message;
 use haft::stores::{MemoryStore, TurnStoreExt as _};
 use haft::turn::{ManualClock, Timestamp, TurnOutcome};
-use haft::{Agent, DispatchExecutor, TurnInput};
+use haft::{Agent, DispatchExecutor, Turn};
 
-fn message(turn: &str) -> TurnInput {
+fn message(agent: &Agent, turn: &str) -> Turn {
     let message =
         Message::user_at(format!("{turn}-prompt"), format!("question {turn}"), Timestamp::EPOCH);
-    TurnInput::new("You help.").id(turn).conversation("c").message(message.unwrap())
+    agent.turn(message.unwrap()).system("You help.").id(turn).conversation("c")
 }
 
 #[derive(Default)]
@@ -62,7 +62,7 @@ impl World {
     }
 
     async fn run(&self, agent: &Agent, turn: &str) {
-        let report = agent.run(message(turn)).await.unwrap();
+        let report = message(&agent, turn).report().await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
         self.clock.advance(Duration::from_secs(60));
     }
@@ -70,12 +70,13 @@ impl World {
     /// Runs a turn whose process dies while the executor works, and resumes it after a change of the store.
     async fn interrupt(&self, agent: &Agent, turn: &str, change: impl AsyncFnOnce()) {
         self.hangs.store(true, Ordering::SeqCst);
-        let died = tokio::time::timeout(Duration::from_secs(1), agent.run(message(turn))).await;
+        let died =
+            tokio::time::timeout(Duration::from_secs(1), message(&agent, turn).report()).await;
         assert!(died.is_err());
         self.hangs.store(false, Ordering::SeqCst);
         change().await;
         self.clock.advance(Duration::from_secs(3600));
-        let report = agent.resume(&turn.parse().unwrap()).await.unwrap();
+        let report = agent.resume(turn).report().await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     }
 

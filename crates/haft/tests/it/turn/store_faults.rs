@@ -39,13 +39,13 @@ async fn a_store_that_fails_while_middleware_reads_leaves_the_turn_resumable() {
             let built = built.store(Guarded::new(Arc::new(MemoryStore::new()), judge));
             let built = built.turn_input("history", hydrate_conversation()).turn_input("ask", asks);
             let built = built.deadlines(deadlines).build().unwrap();
-            built.run(input().id("first").conversation("c")).await.unwrap();
+            input(&built).id("first").conversation("c").report().await.unwrap();
             is_away.store(true, Ordering::SeqCst);
-            let report = built.run(input().id("second").conversation("c")).await.unwrap();
+            let report = input(&built).id("second").conversation("c").report().await.unwrap();
             assert!(matches!(report.outcome, TurnOutcome::Failed { .. }), "{what} {fate:?}");
             assert!(report.is_resumable, "{what} {fate:?}: {:?}", report.error);
             is_away.store(false, Ordering::SeqCst);
-            let (report, ()) = tokio::join!(built.resume(&report.turn), async {
+            let (report, ()) = tokio::join!(built.resume(&report.turn).report(), async {
                 pass(Duration::from_secs(60)).await;
                 let gate = built.gates().open_gates(None).await.unwrap().remove(0);
                 built.gates().resolve(&gate.id, json!(true), "ada").await.unwrap();
@@ -60,7 +60,7 @@ async fn a_store_that_fails_while_middleware_reads_leaves_the_turn_resumable() {
 async fn a_failure_of_middleware_ends_the_turn() {
     let breaks = async |_: TurnContext, _: Next<TurnContext>| Err("broken".into());
     let built = agent(steps([])).turn_input("breaks", breaks).build().unwrap();
-    let report = built.run(input()).await.unwrap();
+    let report = input(&built).report().await.unwrap();
     assert_eq!((report.status(), report.is_resumable), (TurnStatus::Failed, false));
 }
 
@@ -86,10 +86,10 @@ async fn a_store_that_fails_does_not_use_up_an_approval() {
         let built = built.tool(tool.build().unwrap()).approvals(Arc::new(ledger));
         let built = built.store(Guarded::new(Arc::clone(&store), judge));
         let built = built.approver(async |_: Gate| true).build().unwrap();
-        let run = match built.run(input().id("t")).await {
-            Ok(report) if report.is_resumable => built.resume(&report.turn).await,
+        let run = match input(&built).id("t").report().await {
+            Ok(report) if report.is_resumable => built.resume(&report.turn).report().await,
             Err(_) if store.load("t".parse().unwrap()).await.unwrap().is_none() => {
-                built.run(input().id("t")).await
+                input(&built).id("t").report().await
             }
             other => other,
         };

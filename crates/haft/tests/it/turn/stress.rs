@@ -63,7 +63,7 @@ async fn many_turns_many_answers_many_takers() {
         let agent = agents[n % 2].clone();
         let mut events = hub.subscribe(EventFilter::turn(format!("t-{n}")));
         tasks.spawn(async move {
-            let report = agent.run(input().id(format!("t-{n}"))).await.unwrap();
+            let report = input(&agent).id(format!("t-{n}")).report().await.unwrap();
             assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
             assert_eq!(report.calls.len(), 4);
             // Every event arrives; calls side by side may overtake each other.
@@ -108,7 +108,7 @@ async fn many_turns_many_answers_many_takers() {
                 }
                 for turn in open {
                     // Somebody has it, or it is over by now.
-                    if let Ok(report) = agent.resume(&turn.id).await {
+                    if let Ok(report) = agent.resume(&turn.id).report().await {
                         assert_eq!(report.outcome, TurnOutcome::Completed);
                     }
                 }

@@ -60,7 +60,7 @@ async fn run_all_that_can_run(concurrency: Concurrency) {
         let limits = Limits::new().fan_out(std::num::NonZeroUsize::new(fan_out).unwrap());
         let built = agent(steps([many, done])).tools([deploy(), work]).limits(limits);
         let built = built.gate_policy(GatePolicy::Suspend).build().unwrap();
-        let report = built.run(input()).await.unwrap();
+        let report = input(&built).report().await.unwrap();
         assert_waits(&report, 1);
         assert_eq!(ran.load(Ordering::SeqCst), 20, "{concurrency:?} {fan_out}");
         let unfinished = report.calls.iter().filter(|call| !call.state().is_final()).count();
@@ -99,12 +99,12 @@ async fn calls_that_wait_for_a_slot_do_not_keep_a_turn_from_waiting() {
     let limits = Limits::new().fan_out(std::num::NonZeroUsize::MIN);
     let built = agent(steps([step, done])).tools([ask.build().unwrap(), work]).limits(limits);
     let built = built.gate_policy(GatePolicy::Suspend).build().unwrap();
-    let report = built.run(input()).await.unwrap();
+    let report = input(&built).report().await.unwrap();
     assert_waits(&report, 1);
     assert_eq!(ran.load(Ordering::SeqCst), 0, "there was no slot");
     let TurnOutcome::Waiting { gates } = &report.outcome else { unreachable!() };
     built.gates().resolve(&gates[0], json!("red"), "Ada").await.unwrap();
-    let report = built.resume(&report.turn).await.unwrap();
+    let report = built.resume(&report.turn).report().await.unwrap();
     assert_eq!((report.outcome, ran.load(Ordering::SeqCst)), (TurnOutcome::Completed, 2));
 }
 
@@ -127,7 +127,7 @@ async fn two_gates_of_one_handler_do_not_stop_another_call() {
     let tools = [both.build().unwrap(), slow.build().unwrap()];
     let built = agent(steps([step, done])).tools(tools).gate_policy(GatePolicy::Suspend);
     let built = built.build().unwrap();
-    let report = built.run(input()).await.unwrap();
+    let report = input(&built).report().await.unwrap();
     assert_waits(&report, 2);
     assert_eq!(report.calls[1].text(), Some("seen"), "what can run has run");
 }
@@ -147,7 +147,7 @@ async fn a_turn_with_an_open_gate_is_stored_as_waiting() {
     let built = agent(steps([step, done])).tool(numbered()).store(Arc::clone(&store) as _).build();
     let built = built.unwrap();
     let status = async || store.load("t".parse().unwrap()).await.unwrap().unwrap().summary.status;
-    let (report, ()) = tokio::join!(built.run(input().id("t")), async {
+    let (report, ()) = tokio::join!(input(&built).id("t").report(), async {
         for open in [2, 1] {
             pass(Duration::from_secs(60)).await;
             let gates = built.gates().open_gates(None).await.unwrap();
@@ -175,11 +175,11 @@ async fn a_pending_signal_survives_a_suspension() {
         };
         let built = agent(steps([step, done])).tools([finish.build().unwrap(), deploy()]);
         let built = built.store(store).gate_policy(GatePolicy::Suspend).build().unwrap();
-        let report = built.run(input()).await.unwrap();
+        let report = input(&built).report().await.unwrap();
         assert_waits(&report, 1);
         let TurnOutcome::Waiting { gates } = &report.outcome else { unreachable!() };
         built.gates().resolve(&gates[0], json!(true), "Ada").await.unwrap();
-        let report = built.resume(&report.turn).await.unwrap();
+        let report = built.resume(&report.turn).report().await.unwrap();
         let outcome = match signal {
             Signal::Ack => TurnStatus::Completed,
             _ => TurnStatus::Failed,
@@ -209,11 +209,11 @@ async fn a_decision_of_the_approver_that_cannot_be_stored_ends_the_attempt() {
         };
         let built = agent(steps([step, done])).tool(deploy()).store(store).gate_policy(policy);
         let built = built.approver(async |_: Gate| false).build().unwrap();
-        let ended = tokio::time::timeout(Duration::from_secs(3600), built.run(input())).await;
+        let ended = tokio::time::timeout(Duration::from_secs(3600), input(&built).report()).await;
         let report = ended.expect("the turn does not hang").unwrap();
         assert!(report.is_resumable, "{report:?}");
         assert_eq!(report.error.unwrap().code.unwrap(), "E_STORE");
-        let report = built.resume(&report.turn).await.unwrap();
+        let report = built.resume(&report.turn).report().await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed);
         assert_eq!(report.calls[0].state(), CallState::Failed);
     }
@@ -241,7 +241,7 @@ async fn a_gate_that_cannot_be_closed_does_not_hang_the_turn() {
         };
         let built = agent(steps([step, done])).tool(ask.build().unwrap()).store(store);
         let built = built.gate_policy(GatePolicy::Suspend).build().unwrap();
-        let ended = tokio::time::timeout(Duration::from_secs(3600), built.run(input())).await;
+        let ended = tokio::time::timeout(Duration::from_secs(3600), input(&built).report()).await;
         let report = ended.unwrap_or_else(|_| panic!("commit {number} hangs")).unwrap();
         if report.outcome == TurnOutcome::Completed && report.calls[0].error.is_some() && number > 4
         {
@@ -269,7 +269,7 @@ async fn a_gate_expires_while_its_turn_is_suspended() {
     let built = built.clock(Arc::clone(&clock) as _).secret(SECRET);
     let built = built.gate_policy(GatePolicy::Suspend).build().unwrap();
     for forced in [false, true] {
-        let report = built.run(input()).await.unwrap();
+        let report = input(&built).report().await.unwrap();
         assert_waits(&report, 1);
         let TurnOutcome::Waiting { gates } = &report.outcome else { unreachable!() };
         let gate = built.gates().open_gates(Some(report.turn.clone())).await.unwrap().remove(0);
@@ -284,7 +284,7 @@ async fn a_gate_expires_while_its_turn_is_suspended() {
             let text = serde_json::to_string(&settlement).unwrap();
             assert!(store.settle(gate.id.clone(), text).await.unwrap().first);
         }
-        let report = built.resume(&report.turn).await.unwrap();
+        let report = built.resume(&report.turn).report().await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "it does not wait for ever");
         let error = report.calls[0].error.as_ref().unwrap();
         assert!(error.message.contains("in time"), "{error:?}");
@@ -313,7 +313,7 @@ async fn a_turn_that_ends_leaves_no_gate_open() {
             false => built,
         };
         let built = built.build().unwrap();
-        let report = built.run(input()).await.unwrap();
+        let report = input(&built).report().await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed);
         assert_eq!(report.calls[0].text(), Some("any"));
         let open = built.gates().open_gates(None).await.unwrap();
@@ -352,12 +352,12 @@ async fn a_commit_that_fails_late_does_not_undo_a_later_one() {
     };
     let built = agent(steps([step, done])).tool(note.build().unwrap());
     let built = built.store(Guarded::new(Arc::clone(&store), judge)).build().unwrap();
-    let report = built.run(input()).await.unwrap();
+    let report = input(&built).report().await.unwrap();
     assert!(report.is_resumable, "{report:?}");
     let stored = store.load(report.turn.clone()).await.unwrap().unwrap();
     let mut stash = stored.journal.iter().filter(|text| text.contains("\"entry\":\"stash\""));
     let last: serde_json::Value = serde_json::from_str(stash.next_back().unwrap()).unwrap();
     assert_eq!(last["stash"]["last"], 3, "{:#?}", stored.journal);
-    let report = built.resume(&report.turn).await.unwrap();
+    let report = built.resume(&report.turn).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
 }

@@ -171,7 +171,7 @@ impl Stores {
 
 /// Runs a turn until it hangs, as a process that is killed does.
 async fn die(builder: AgentBuilder) {
-    let turn = builder.build().unwrap().run(input().id("t"));
+    let turn = input(&builder.build().unwrap()).id("t").report();
     let died = tokio::time::timeout(Duration::from_secs(5), turn).await;
     assert!(died.is_err(), "{died:?}");
 }
@@ -182,7 +182,7 @@ async fn twenty_large_results_leave_the_tools_as_they_are() {
     die(stores.agent(requests.around(fetches(Some(11)))).tool(fetch())).await;
     stores.expire();
     let resumed = stores.agent(requests.around(fetches(None))).tool(fetch()).build().unwrap();
-    let report = resumed.resume(&"t".parse().unwrap()).await.unwrap();
+    let report = resumed.resume("t").report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(report.calls.len(), 20);
     for (at, dialect) in DIALECTS.iter().enumerate() {
@@ -201,7 +201,7 @@ async fn costs() -> String {
     let (alone, requests) = (Requests::default(), Requests::default());
     let run = async |requests: &Requests, tool: Tool| {
         let agent = agent(requests.around(super::say("done"))).tool(tool).build().unwrap();
-        agent.run(input()).await.unwrap();
+        input(&agent).report().await.unwrap();
     };
     run(&alone, Tool::builder("t").description("T.").handler(|| "x").build().unwrap()).await;
     run(&requests, tool.artifact_kinds([ArtifactKind::TEXT]).build().unwrap()).await;
@@ -240,7 +240,7 @@ async fn tools_that_declare_nothing_bring_the_queries_with_the_first_request() {
             _ => Step::done().say(ctx.message("done")?),
         })
     });
-    agent(executor).tool(tool).build().unwrap().run(input()).await.unwrap();
+    input(&agent(executor).tool(tool).build().unwrap()).report().await.unwrap();
     let expected = ["plain", "artifact_info", "artifact_read", "artifact_grep", "artifact_query"];
     assert!(requests.names().iter().all(|names| *names == expected), "{:?}", requests.names());
     for dialect in 0..4 {
@@ -260,7 +260,7 @@ async fn a_bounded_tool_brings_the_queries_only_if_it_breaks_its_bound() {
             _ => Step::done().say(ctx.message("done")?),
         })
     });
-    agent(executor).tool(tool.build().unwrap()).build().unwrap().run(input()).await.unwrap();
+    input(&agent(executor).tool(tool.build().unwrap()).build().unwrap()).report().await.unwrap();
     let names = requests.names();
     assert_eq!(names[0], ["plain"]);
     assert!(names[1].contains(&"artifact_grep".to_owned()));
@@ -292,7 +292,7 @@ async fn a_handle_is_checked_when_the_call_is_made() {
             Ok(Step::done().say(ctx.message("done")?))
         },
     ]);
-    let report = agent(executor).tool(fetch()).build().unwrap().run(input()).await.unwrap();
+    let report = input(&agent(executor).tool(fetch()).build().unwrap()).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
 }
 
@@ -349,7 +349,7 @@ async fn changes_last_for_the_turn_and_the_block_grows_at_its_end() {
     let own = || [named("removed"), named("other"), changes()];
     let requests = Requests::default();
     let built = agent(requests.around(changing(false))).tools(own()).build().unwrap();
-    let report = built.run(input()).await.unwrap();
+    let report = input(&built).report().await.unwrap();
     let refused = [
         "`other` cannot be called any more: it was removed",
         "`removed` cannot be called any more: it was removed",
@@ -364,7 +364,7 @@ async fn changes_last_for_the_turn_and_the_block_grows_at_its_end() {
     }
     assert_eq!(requests.names()[4], ["removed", "other", "change", "skill"]);
     // Another turn of the same agent begins with the agent's own tools.
-    built.run(input().id("other")).await.unwrap();
+    input(&built).id("other").report().await.unwrap();
     assert_eq!(requests.names()[5], ["removed", "other", "change"]);
 }
 
@@ -386,7 +386,7 @@ async fn a_resumed_turn_has_the_tools_that_their_source_registers_again() {
         die(build(true)).await;
         stores.expire();
         let resumed = build(false).build().unwrap();
-        let report = resumed.resume(&"t".parse().unwrap()).await.unwrap();
+        let report = resumed.resume("t").report().await.unwrap();
         let refused = errors(&report);
         let names = requests.names();
         if restores {
@@ -421,7 +421,7 @@ async fn a_tool_that_is_added_under_thinking_is_loaded_deferred() {
         let n = ctx.dispatch().iteration();
         Ok(Step::new().think(thought).call(if n == 0 { change(0) } else { call("skill", "{}") }))
     });
-    agent(executor).tool(changes()).build().unwrap().run(input()).await.unwrap();
+    input(&agent(executor).tool(changes()).build().unwrap()).report().await.unwrap();
     let bodies = requests.bodies(2);
     let addition = r#"{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_reference","name":"skill"}}]}"#;
     for body in &bodies[1..] {
@@ -468,7 +468,7 @@ async fn opening_an_iteration_does_not_look_at_every_artifact() {
         };
         let limits = haft::turn::Limits::new().iterations(100).tool_calls(100);
         let built = agent(executor).tool(fetch()).formats(formats).limits(limits).build().unwrap();
-        let report = built.run(input()).await.unwrap();
+        let report = input(&built).report().await.unwrap();
         assert_eq!(report.calls.len(), iterations as usize, "{:?}", report.error);
         counts.push(format.0.load(std::sync::atomic::Ordering::Relaxed));
     }

@@ -8,7 +8,7 @@ use haft::executors::{DispatchExecutor, Step, StepContext, StepError};
 use haft::records::MessageRole;
 use haft::stores::{MemoryStore, TurnStatus};
 use haft::turn::{AnswerError, AnswerFormat};
-use haft::{Agent, ToolArgs, TurnInput};
+use haft::{Agent, Error, ToolArgs, Turn};
 use serde_json::{Value, json};
 
 /// An invoice.
@@ -32,8 +32,8 @@ fn executor(texts: &'static [&'static str]) -> impl DispatchExecutor + 'static {
     }
 }
 
-fn input() -> TurnInput {
-    TurnInput::new("You read invoices.").user("Ada asks for 2.50.")
+fn input(agent: &Agent) -> Turn {
+    agent.turn("Ada asks for 2.50.").system("You read invoices.")
 }
 
 #[test]
@@ -51,13 +51,13 @@ async fn an_answer_that_does_not_fit_goes_back_with_its_problems() {
     ];
     let store = Arc::new(MemoryStore::new());
     let agent = Agent::builder(executor(texts)).store(Arc::clone(&store) as _).build().unwrap();
-    let typed = agent.run_typed::<Invoice>(input()).await.unwrap();
+    let typed = input(&agent).typed::<Invoice>().await.unwrap();
     let expected = Invoice { sender: "Ada".into(), cents: 250, note: None };
-    assert_eq!(typed.answer.unwrap(), expected);
+    assert_eq!(typed.value, expected);
     assert_eq!((typed.report.iterations, typed.report.messages.len()), (3, 3));
     assert!(typed.report.messages.iter().all(|it| it.role() == MessageRole::Assistant));
     // The report of the stored turn is the same, and so is its answer.
-    let again = agent.resume(&typed.report.turn).await.unwrap();
+    let again = agent.resume(&typed.report.turn).report().await.unwrap();
     assert_eq!(again.answer::<Invoice>().unwrap(), expected);
     assert_eq!(again.messages.len(), 3);
 }
@@ -65,17 +65,20 @@ async fn an_answer_that_does_not_fit_goes_back_with_its_problems() {
 #[tokio::test]
 async fn a_model_without_attempts_left_fails_the_turn() {
     let agent = Agent::builder(executor(&["no", "{}", "still no"])).build().unwrap();
-    let typed = agent.run_typed::<Invoice>(input()).await.unwrap();
-    assert_eq!((typed.report.status(), typed.report.iterations), (TurnStatus::Failed, 3));
-    let error = typed.report.error.unwrap();
-    assert_eq!(error.code, Some(codes::LLM_RESPONSE_INVALID));
-    assert!(error.message.starts_with("no valid answer in 3 attempts"), "{}", error.message);
-    let error = typed.answer.unwrap_err();
+    let error = input(&agent).typed::<Invoice>().await.unwrap_err();
+    assert_eq!(error.code(), codes::LLM_RESPONSE_INVALID);
+    let Error::Stopped(stopped) = error else { panic!("{error}") };
+    let report = *stopped.report;
+    assert_eq!((report.status(), report.iterations), (TurnStatus::Failed, 3));
+    let error = report.answer::<Invoice>().unwrap_err();
     assert_eq!(error.code(), codes::LLM_RESPONSE_INVALID);
     assert!(matches!(error, AnswerError::NotCompleted { .. }), "{error}");
+    let error = report.error.unwrap();
+    assert_eq!(error.code, Some(codes::LLM_RESPONSE_INVALID));
+    assert!(error.message.starts_with("no valid answer in 3 attempts"), "{}", error.message);
 
     let once = AnswerFormat::of::<Invoice>().unwrap().with_attempts(NonZeroU32::MIN);
-    let report = agent.run(input().answer(once)).await.unwrap();
+    let report = input(&agent).typed_by(once).report().await.unwrap();
     assert_eq!(report.iterations, 1);
 }
 
@@ -98,8 +101,7 @@ async fn the_model_sees_the_schema_and_what_was_wrong() {
             Ok::<_, StepError>(Step::done().say(ctx.message(text)?))
         }
     });
-    let typed = agent.build().unwrap().run_typed::<Invoice>(input()).await.unwrap();
-    assert!(typed.answer.is_ok());
+    assert!(input(&agent.build().unwrap()).typed::<Invoice>().await.is_ok());
     let seen = seen.lock().unwrap();
     assert_eq!(seen[0], (1, "Ada asks for 2.50.".to_owned()));
     assert!(seen[1].1.contains("cents"), "{}", seen[1].1);
@@ -118,10 +120,10 @@ async fn attempts_are_counted_over_a_resume() {
     let first = Agent::builder(first).store(Arc::clone(&store) as _).build().unwrap();
     let two = NonZeroU32::MIN.saturating_add(1);
     let format = AnswerFormat::of::<Invoice>().unwrap().with_attempts(two);
-    let report = first.run(input().answer(format)).await.unwrap();
+    let report = input(&first).typed_by(format).report().await.unwrap();
     assert!(report.is_resumable);
     let second = Agent::builder(executor(&["", "wrong again"])).store(store).build().unwrap();
-    let report = second.resume(&report.turn).await.unwrap();
+    let report = second.resume(&report.turn).report().await.unwrap();
     assert_eq!((report.status(), report.iterations), (TurnStatus::Failed, 2));
     assert!(report.answer::<Invoice>().is_err());
 }
@@ -136,7 +138,7 @@ async fn an_answer_is_checked_only_when_the_model_is_done() {
     });
     let schema = json!({"type": "object", "properties": {"total": {"type": "integer"}}});
     let format = AnswerFormat::from_json_schema(schema).unwrap();
-    let report = agent.build().unwrap().run(input().answer(format)).await.unwrap();
+    let report = input(&agent.build().unwrap()).typed_by(format).report().await.unwrap();
     assert_eq!(report.iterations, 2);
     assert_eq!(report.answer::<Value>().unwrap(), json!({"total": 3}));
 }

@@ -8,7 +8,7 @@ use haft::middleware::{Next, Verdict, hydrate_conversation, safety_veto};
 use haft::records::{CallState, Message};
 use haft::stores::MemoryStore;
 use haft::turn::{AgentBuilder, Cancellation, GatePolicy, Limits, Timestamp, TurnOutcome};
-use haft::{Agent, DispatchContext, Tool, TurnInput};
+use haft::{Agent, DispatchContext, Tool, Turn};
 
 use super::{call, pass, steps};
 
@@ -28,9 +28,9 @@ fn deploy() -> Tool {
     deploy.handler(|| "done").build().unwrap()
 }
 
-fn message(turn: &str) -> TurnInput {
+fn message(agent: &Agent, turn: &str) -> Turn {
     let message = Message::user_at(format!("{turn}-prompt"), "Well?", Timestamp::EPOCH).unwrap();
-    TurnInput::new("You help.").id(turn).conversation("c").message(message)
+    agent.turn(message).system("You help.").id(turn).conversation("c")
 }
 
 /// An agent of the first turn, which calls two tools.
@@ -54,7 +54,7 @@ async fn shown(store: &Arc<MemoryStore>) -> String {
     }]);
     let next = Agent::builder(executor).store(Arc::clone(store) as _);
     let next = next.turn_input("history", hydrate_conversation()).build().unwrap();
-    let report = next.run(message("second")).await.unwrap();
+    let report = message(&next, "second").report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     report.text().to_owned()
 }
@@ -69,7 +69,7 @@ async fn a_check_that_fails_withholds_the_result_from_later_turns() {
     let store = Arc::default();
     let veto = safety_veto(|_| async { Err("the check is away".into()) });
     let built = first(&store, "secret").dispatch_output("veto", veto).build().unwrap();
-    let report = built.run(message("first")).await.unwrap();
+    let report = message(&built, "first").report().await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
     assert_eq!(report.calls[0].text(), Some(SECRET), "the operator sees it");
     assert_withheld(&shown(&store).await);
@@ -87,10 +87,11 @@ async fn a_turn_that_is_cancelled_withholds_results_before_their_check() {
         let store = Arc::default();
         let built = built.store(Arc::clone(&store) as _).dispatch_output("veto", pass_all());
         let (agent, token) = (built.build().unwrap(), Cancellation::new());
-        let (report, ()) = tokio::join!(agent.run_until(message("first"), token.clone()), async {
-            pass(Duration::from_secs(60)).await;
-            token.cancel("stop");
-        });
+        let (report, ()) =
+            tokio::join!(message(&agent, "first").cancellation(&token).report(), async {
+                pass(Duration::from_secs(60)).await;
+                token.cancel("stop");
+            });
         let report = report.unwrap();
         assert_eq!(report.calls[0].state(), CallState::Succeeded, "{:?}", report.outcome);
         assert_withheld(&shown(&store).await);
@@ -103,7 +104,7 @@ async fn a_turn_that_is_cancelled_while_it_waits_withholds_results_before_their_
     let veto = safety_veto(|_| async { Ok(Verdict::Pass) });
     let built = first(&store, "deploy").dispatch_output("veto", veto);
     let built = built.gate_policy(GatePolicy::Suspend).build().unwrap();
-    let report = built.run(message("first")).await.unwrap();
+    let report = message(&built, "first").report().await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Waiting { .. }), "{:?}", report.outcome);
     built.stored_turns().cancel_turn(&report.turn, "not needed").await.unwrap();
     assert_withheld(&shown(&store).await);
@@ -120,14 +121,14 @@ async fn a_middleware_that_ends_the_dispatch_first_withholds_what_the_check_did_
     let store = Arc::default();
     let built =
         first(&store, "secret").dispatch_output("ends", ends).dispatch_output("veto", veto());
-    let report = built.build().unwrap().run(message("first")).await.unwrap();
+    let report = message(&built.build().unwrap(), "first").report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_withheld(&shown(&store).await);
 
     let store = Arc::default();
     let built =
         first(&store, "secret").dispatch_output("runs", runs).dispatch_output("veto", veto());
-    let report = built.build().unwrap().run(message("first")).await.unwrap();
+    let report = message(&built.build().unwrap(), "first").report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     assert!(shown(&store).await.contains(SECRET), "every middleware ran");
 }
@@ -136,10 +137,11 @@ async fn a_middleware_that_ends_the_dispatch_first_withholds_what_the_check_did_
 async fn results_that_nothing_was_to_check_are_shown() {
     let store = Arc::default();
     let (agent, token) = (first(&store, "slow").build().unwrap(), Cancellation::new());
-    let (report, ()) = tokio::join!(agent.run_until(message("first"), token.clone()), async {
-        pass(Duration::from_secs(60)).await;
-        token.cancel("stop");
-    });
+    let (report, ()) =
+        tokio::join!(message(&agent, "first").cancellation(&token).report(), async {
+            pass(Duration::from_secs(60)).await;
+            token.cancel("stop");
+        });
     assert!(matches!(report.unwrap().outcome, TurnOutcome::Cancelled { .. }));
     assert!(shown(&store).await.contains(SECRET));
 }

@@ -52,7 +52,7 @@ async fn noticed_after(failing: usize) -> Duration {
     });
     let (agent, ran) = asking(Guarded::new(Arc::clone(&store), judge));
     let (report, settled) =
-        tokio::join!(async { (agent.run(input()).await.unwrap(), Instant::now()) }, async {
+        tokio::join!(async { (input(&agent).report().await.unwrap(), Instant::now()) }, async {
             pass(POLL / 2).await;
             allow(&elsewhere(&store)).await;
             Instant::now()
@@ -80,7 +80,7 @@ async fn a_decision_of_the_process_that_runs_the_turn_does_not_wait_for_the_next
     let (agent, ran) = asking(store);
     let (ended, settled) = tokio::join!(
         async {
-            let report = agent.run(input()).await.unwrap();
+            let report = input(&agent).report().await.unwrap();
             assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
             Instant::now()
         },
@@ -113,13 +113,13 @@ async fn resumed(change: impl FnOnce(&str) -> String) -> (TurnReport, u32) {
     let store = Arc::new(MemoryStore::new());
     let (first, _) = asking(Arc::clone(&store) as _);
     tokio::select! {
-        _ = first.run(input().id(turn.as_str())) => unreachable!("nobody answers"),
+        _ = input(&first).id(turn.as_str()).report() => unreachable!("nobody answers"),
         () = pass(POLL) => {}
     }
     let stored = store.load(turn.clone()).await.unwrap().unwrap();
     let store = with_gate(&stored, change).await;
     let (second, ran) = asking(Arc::clone(&store) as _);
-    let (report, ()) = tokio::join!(second.resume(&turn), async {
+    let (report, ()) = tokio::join!(second.resume(&turn).report(), async {
         pass(POLL).await;
         let keeper = elsewhere(&store);
         // A gate that is refused is not waited at, and is never answered.

@@ -11,7 +11,7 @@ use haft::stores::{
 };
 use haft::turn::{Cancellation, Deadlines, GatePolicy, TurnError};
 use haft::worker::{AgentSource, Worker, WorkerBuilder, WorkerStats};
-use haft::{Agent, BoxFuture, Tool, TurnInput};
+use haft::{Agent, BoxFuture, Tool};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -56,7 +56,7 @@ impl Work {
         let (worker, stop) = (builder.build(), Cancellation::new());
         let mut task = JoinSet::new();
         let (runs, until) = (worker.clone(), stop.clone());
-        task.spawn(async move { runs.run_until(until).await });
+        task.spawn(async move { runs.run_until(until.cancelled()).await });
         Self { worker, stop, task }
     }
 
@@ -85,10 +85,10 @@ async fn run_turns_of_two_agents(store: Shared) {
     let mut turns = Vec::new();
     for n in 0..20 {
         let agent = if n % 2 == 0 { "a" } else { "b" };
-        let input = TurnInput::new("Work.").agent(agent).conversation(format!("c{}", n % 5));
-        turns.push(agents[0].1.enqueue(input).await.unwrap());
+        let turn = agents[0].1.turn([]).agent(agent).conversation(format!("c{}", n % 5));
+        turns.push(turn.submit().await.unwrap());
     }
-    let other = agents[0].1.enqueue(TurnInput::new("Work.").agent("c")).await.unwrap();
+    let other = agents[0].1.turn([]).system("Work.").agent("c").submit().await.unwrap();
     let work = Work::begin(Worker::builder(Arc::clone(&store), BTreeMap::from(agents)));
     for turn in &turns {
         await_status(&store, turn, TurnStatus::Completed).await;
@@ -117,7 +117,7 @@ async fn no_more_turns_run_than_there_is_room_for() {
     let (agent, begun) = held(&store, &permits);
     let mut turns = Vec::new();
     for _ in 0..5 {
-        turns.push(agent.enqueue(TurnInput::new("Work.")).await.unwrap());
+        turns.push(agent.turn([]).system("Work.").submit().await.unwrap());
     }
     let work = Work::begin(Worker::builder(Arc::clone(&store), agent).concurrency(2));
     wait_until(async || begun.load(Ordering::SeqCst) == 2).await;
@@ -146,9 +146,9 @@ async fn turns_of_a_higher_priority_run_first_and_those_of_a_conversation_in_ord
     let agent = builder.build().unwrap();
     let inputs = [("first", 0), ("second", 9), ("urgent", 5)];
     for (name, priority) in inputs {
-        let input = TurnInput::new("Work.").id(name).priority(priority);
-        let input = if name == "urgent" { input } else { input.conversation("c") };
-        agent.enqueue(input).await.unwrap();
+        let turn = agent.turn([]).id(name).priority(priority);
+        let turn = if name == "urgent" { turn } else { turn.conversation("c") };
+        turn.submit().await.unwrap();
     }
     let work = Work::begin(Worker::builder(Arc::clone(&store), agent).concurrency(1));
     await_status(&store, &"second".parse().unwrap(), TurnStatus::Completed).await;
@@ -171,7 +171,7 @@ async fn a_gate_that_is_settled_elsewhere_wakes_the_worker() {
             .build()
             .unwrap()
     };
-    let turn = agent().enqueue(TurnInput::new("You deploy.")).await.unwrap();
+    let turn = agent().turn([]).system("You deploy.").submit().await.unwrap();
     // It is never asked by itself: only what the store tells wakes it.
     let builder = Worker::builder(Arc::clone(&store), agent()).concurrency(1);
     let work = Work::begin(builder.poll_interval(Duration::from_secs(3600)));
@@ -190,11 +190,11 @@ async fn a_gate_that_is_settled_elsewhere_wakes_the_worker() {
 async fn a_drain_lets_turns_end_within_the_deadline() {
     let (store, permits) = (memory(), Arc::new(Semaphore::new(0)));
     let (agent, begun) = held(&store, &permits);
-    let runs = agent.enqueue(TurnInput::new("Work.")).await.unwrap();
+    let runs = agent.turn([]).system("Work.").submit().await.unwrap();
     let builder = Worker::builder(Arc::clone(&store), agent.clone()).concurrency(1);
     let mut work = Work::begin(builder.drain_deadline(Duration::from_secs(3600)));
     wait_until(async || begun.load(Ordering::SeqCst) == 1).await;
-    let waits = agent.enqueue(TurnInput::new("Work.")).await.unwrap();
+    let waits = agent.turn([]).system("Work.").submit().await.unwrap();
     work.stop.cancel("the service ends");
     wait_until(async || work.worker.stats().is_draining).await;
     permits.add_permits(1);
@@ -206,7 +206,7 @@ async fn a_drain_lets_turns_end_within_the_deadline() {
 
 async fn stop_at_the_deadline(store: Shared) {
     let (agent, begun) = held(&store, &Arc::new(Semaphore::new(0)));
-    let turn = agent.enqueue(TurnInput::new("Work.")).await.unwrap();
+    let turn = agent.turn([]).system("Work.").submit().await.unwrap();
     let builder = Worker::builder(Arc::clone(&store), agent);
     let work = Work::begin(builder.drain_deadline(Duration::ZERO));
     wait_until(async || begun.load(Ordering::SeqCst) == 1).await;
@@ -259,7 +259,7 @@ impl AgentSource for LearningSource {
 async fn a_turn_without_a_runner_is_left_alone_for_a_while() {
     let store = memory();
     let (agent, asked) = (saying(&store, "Done."), Arc::default());
-    let turn = agent.enqueue(TurnInput::new("Work.").agent("new")).await.unwrap();
+    let turn = agent.turn([]).system("Work.").agent("new").submit().await.unwrap();
     let source = LearningSource { agent, asked: Arc::clone(&asked) };
     let builder = Worker::builder(Arc::clone(&store), source);
     let builder = builder.retry_delay(Duration::from_millis(50));
@@ -278,10 +278,10 @@ async fn a_turn_that_another_executor_began_does_not_keep_the_worker_busy() {
         let builder = Agent::builder(ScriptExecutor::parse(&script).unwrap());
         builder.store(Arc::clone(&store)).secret([7; 32]).build().unwrap()
     };
-    let turn = script("one").enqueue(TurnInput::new("Work.")).await.unwrap();
+    let turn = script("one").turn([]).system("Work.").submit().await.unwrap();
     let work = Work::begin(Worker::builder(Arc::clone(&store), script("two")));
     await_status(&store, &turn, TurnStatus::Interrupted).await;
-    let runs = script("two").enqueue(TurnInput::new("Work.")).await.unwrap();
+    let runs = script("two").turn([]).system("Work.").submit().await.unwrap();
     await_status(&store, &runs, TurnStatus::Completed).await;
     let stats = work.stop().await;
     assert_eq!((stats.errors, stats.completed), (1, 1), "{stats:?}");

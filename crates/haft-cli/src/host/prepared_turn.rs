@@ -1,4 +1,4 @@
-//! Builds the input of a turn: instructions, the scope of its memories, the user's message and the path of the agent.
+//! Prepares a turn: instructions, the scope of its memories, the user's message and the path of the agent.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use haft::stores::OpenStores;
 use haft::stores::{MemoryScope, TurnId};
 use haft::turn::Instruction;
 use haft::turn::{Clock as _, SystemClock};
-use haft::turn::{TurnHistory, TurnInput};
+use haft::turn::{Turn, TurnHistory};
 use serde_json::json;
 
 use crate::agent::AgentDir;
@@ -17,22 +17,22 @@ use crate::user_error::UserError;
 /// The stash key under which a turn stores the agent that started it.
 const ORIGIN_KEY: &str = "haft-run";
 
-/// Builds the input that every turn of an agent starts with. Its memories belong to the agent, whose id is its path.
-pub(crate) fn build_turn_input(agent: &AgentDir, path: &Path) -> Result<TurnInput> {
+/// Adds to a turn what every turn of an agent starts with. Its memories belong to the agent, whose id is its path.
+pub(crate) fn prepare_turn(turn: Turn, agent: &AgentDir, path: &Path) -> Result<Turn> {
     let path = canonical_path(path)?;
-    let mut input = TurnInput::new(agent.system.as_str());
+    let mut turn = turn.system(agent.system.as_str());
     for (n, text) in agent.file.instructions.iter().enumerate() {
         let rule = Instruction::from_developer(format!("instruction-{n}"), text.as_str())?;
-        input = input.instruction(rule);
+        turn = turn.instruction(rule);
     }
     if agent.has_memory() {
-        input = input.memory_scope(memory_scope(&path));
+        turn = turn.memories(memory_scope(&path));
     }
     if let Some(name) = agent_name(&path) {
-        input = input.agent(name);
+        turn = turn.agent(name);
     }
     let path = path.to_str().context("the path of the agent is not valid UTF-8")?;
-    Ok(input.stash(json!({ORIGIN_KEY: {"agent": path}})))
+    Ok(turn.stash(json!({ORIGIN_KEY: {"agent": path}})))
 }
 
 /// The name of the agent at a path, by which workers know its turns: that of its directory, or of a file with another name
