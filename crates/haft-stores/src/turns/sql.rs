@@ -73,7 +73,8 @@ pub(super) trait SqlTransaction {
 
     /// A query that locks a conversation until the end of the transaction, and its parameter. Its row is 0 if another
     /// process has locked it. `None` in a database in which only one transaction writes.
-    fn conversation_lock(&self, tenant: &str, conversation: &str) -> Option<(&'static str, String)>;
+    fn conversation_lock(&self, tenant: &str, conversation: &str)
+    -> Option<(&'static str, String)>;
 }
 
 /// A query with its parameters.

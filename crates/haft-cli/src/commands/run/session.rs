@@ -140,10 +140,10 @@ impl TurnSession {
     }
 
     /// Runs further turns with another executor.
-    pub(crate) fn use_builder(&mut self, agent: &AgentDir, builder: AgentBuilder) -> Result<()> {
-        let builder = self.host.runner(agent, builder)?.observer(self.hub.clone());
-        self.runner = self.gates.apply(builder).build()?;
-        self.printer.set_executor(self.runner.executor_description());
+    pub(crate) fn use_builder(&mut self, dir: &AgentDir, builder: AgentBuilder) -> Result<()> {
+        let builder = self.host.runner(dir, builder)?.observer(self.hub.clone());
+        self.agent = self.gates.apply(builder).build()?;
+        self.printer.set_executor(self.agent.executor_description());
         Ok(())
     }
 
@@ -153,7 +153,7 @@ impl TurnSession {
 
     /// What takes the steps.
     pub(crate) fn executor(&self) -> ExecutorDescription {
-        self.runner.executor_description()
+        self.agent.executor_description()
     }
 
     /// Prints what a turn begins with, for a person at a terminal.

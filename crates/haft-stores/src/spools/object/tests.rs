@@ -179,7 +179,8 @@ async fn a_server_that_refuses_for_a_while_is_asked_until_it_is_back() {
             if count.fetch_add(1, Ordering::SeqCst) >= REFUSED {
                 use std::io::{Read as _, Write as _};
                 let _ = connection.read(&mut [0; 1 << 16]);
-                let refusal = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                let refusal =
+                    b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
                 let _ = connection.write_all(refusal);
             }
         }

@@ -40,11 +40,7 @@ impl Drop for ListenTask {
 }
 
 /// Listens until the connection fails. Returns `None` if the store was dropped.
-async fn listen(
-    database: &Weak<Database>,
-    hub: &Weak<ChangeHub>,
-    own: &Origin,
-) -> Option<()> {
+async fn listen(database: &Weak<Database>, hub: &Weak<ChangeHub>, own: &Origin) -> Option<()> {
     let store = database.upgrade()?;
     let config = store.config.clone();
     let channel = store.channel_name();

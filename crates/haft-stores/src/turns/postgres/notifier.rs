@@ -66,7 +66,8 @@ async fn send_notices(
 
 async fn send_texts(database: &Database, texts: &[String]) -> Result<(), PostgresError> {
     let client = database.acquire_client().await?;
-    let statement = client.prepare_cached("SELECT pg_notify($1, text) FROM unnest($2::text[]) AS text").await?;
+    let statement =
+        client.prepare_cached("SELECT pg_notify($1, text) FROM unnest($2::text[]) AS text").await?;
     client.query(&statement, &[&database.channel_name(), &texts]).await?;
     Ok(())
 }

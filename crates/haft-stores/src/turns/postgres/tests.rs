@@ -69,18 +69,16 @@ fn start_relay(server: &PostgresServer, traffic: &Arc<Traffic>) -> String {
             // The first message of a client has no kind.
             thread::spawn(move || pass_on((from, to), true, |kind| counts.count_request(kind)));
             let counts = Arc::clone(&traffic);
-            thread::spawn(move || pass_on((server, client), false, |kind| counts.count_reply(kind)));
+            thread::spawn(move || {
+                pass_on((server, client), false, |kind| counts.count_reply(kind))
+            });
         }
     });
     relayed
 }
 
 /// Passes messages on until the connection ends. All that have arrived are counted before they are passed on.
-fn pass_on(
-    (mut from, mut to): (TcpStream, TcpStream),
-    mut is_first: bool,
-    count: impl Fn(u8),
-) {
+fn pass_on((mut from, mut to): (TcpStream, TcpStream), mut is_first: bool, count: impl Fn(u8)) {
     let mut waiting = Vec::new();
     let mut buffer = vec![0; 1 << 16];
     while let Ok(read @ 1..) = from.read(&mut buffer) {

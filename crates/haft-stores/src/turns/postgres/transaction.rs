@@ -104,9 +104,11 @@ impl<'d> PostgresTransaction<'d> {
                     self.client.execute(statement, parameters).await?;
                     Ok(None)
                 }),
-                false => Box::pin(async move {
-                    Ok(Some(self.client.query(statement, parameters).await?))
-                }),
+                false => {
+                    Box::pin(
+                        async move { Ok(Some(self.client.query(statement, parameters).await?)) },
+                    )
+                }
             });
         }
         sent.extend(end.map(|end| self.send_text(end)));
@@ -178,8 +180,7 @@ impl SqlTransaction for PostgresTransaction<'_> {
     const LOCK: &'static str = " FOR UPDATE";
     const LOCK_UNLOCKED: &'static str = " FOR UPDATE SKIP LOCKED";
     const RECORD_ID_PREFIX: &'static str = " AND substr(id, 1, 500) = substr($3, 1, 500)";
-    const RECORD_NUMBERS: &'static str =
-        "SELECT nextval(pg_get_serial_sequence('{s}.records', 'number')) FROM generate_series(1, $1::bigint)";
+    const RECORD_NUMBERS: &'static str = "SELECT nextval(pg_get_serial_sequence('{s}.records', 'number')) FROM generate_series(1, $1::bigint)";
     const HAS_INDEX_HINTS: bool = false;
 
     async fn execute(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<(), PostgresError> {
@@ -189,10 +190,7 @@ impl SqlTransaction for PostgresTransaction<'_> {
         Ok(())
     }
 
-    async fn query_all(
-        &self,
-        queries: &[SqlQuery<'_>],
-    ) -> Result<Vec<Vec<SqlRow>>, PostgresError> {
+    async fn query_all(&self, queries: &[SqlQuery<'_>]) -> Result<Vec<Vec<SqlRow>>, PostgresError> {
         let waiting = self.take_waiting();
         self.send(&waiting, queries, None).await
     }
@@ -210,7 +208,11 @@ impl SqlTransaction for PostgresTransaction<'_> {
         Ok((now.map_err(|error| StoreError::backend(READ_TIME, error))?, rows))
     }
 
-    fn conversation_lock(&self, tenant: &str, conversation: &str) -> Option<(&'static str, String)> {
+    fn conversation_lock(
+        &self,
+        tenant: &str,
+        conversation: &str,
+    ) -> Option<(&'static str, String)> {
         let name = format!("haft {} {tenant:?} {conversation:?}", self.database.schema);
         Some((LOCK_CONVERSATION, name))
     }

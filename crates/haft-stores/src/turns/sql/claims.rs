@@ -9,8 +9,8 @@ use haft_core::store::{
 
 use super::turn::{COLUMNS, SqlTurn};
 use super::{
-    SqlQuery, SqlRow, SqlTransaction, SqlValue, UNFINISHED, index_hint, placeholders, query, read_time,
-    saturating_i64,
+    SqlQuery, SqlRow, SqlTransaction, SqlValue, UNFINISHED, index_hint, placeholders, query,
+    read_time, saturating_i64,
 };
 use crate::turns::turn_row::{Holder, Returned};
 

@@ -15,7 +15,8 @@ use super::marks::{
 use super::turn::{SqlTurn, turn_sql};
 use super::updates::{conversation_digest, digest};
 use super::{
-    MAX_LIST, SqlQuery, SqlRow, SqlTransaction, SqlValue, damaged, placeholders, query, saturating_i64,
+    MAX_LIST, SqlQuery, SqlRow, SqlTransaction, SqlValue, damaged, placeholders, query,
+    saturating_i64,
 };
 
 /// Loads everything of a turn, and compares all of it with its marks: the rows, and what the turn says it consists of.
@@ -30,8 +31,9 @@ pub(in crate::turns) async fn load_turn<T: SqlTransaction>(
         "SELECT number, kind, id, json, mark FROM {{s}}.records WHERE turn = (SELECT number FROM {{s}}.turns WHERE id = $1) ORDER BY number"
     );
     let gates = gates_sql("turns.id = $1");
-    let journal =
-        format!("SELECT number, json, mark FROM {{s}}.journal WHERE turn = (SELECT number FROM {{s}}.turns WHERE id = $1) ORDER BY number");
+    let journal = format!(
+        "SELECT number, json, mark FROM {{s}}.journal WHERE turn = (SELECT number FROM {{s}}.turns WHERE id = $1) ORDER BY number"
+    );
     let queries = [&turn, &records, &gates, &journal].map(|sql| SqlQuery::new(sql, name));
     let rows: [Vec<SqlRow>; 4] = tx.query_all(&queries).await?.try_into().unwrap_or_default();
     let [turn, records, gates, journal] = rows;

@@ -5,7 +5,8 @@ use haft_core::store::{StoreError, StoreKey, TurnId, TurnQuery, TurnStatus, Turn
 
 use super::turn::{COLUMNS, SqlTurn};
 use super::{
-    SqlRow, SqlTransaction, SqlValue, UNFINISHED, index_hint, query as run_query, read_time, saturating_i64,
+    SqlRow, SqlTransaction, SqlValue, UNFINISHED, index_hint, query as run_query, read_time,
+    saturating_i64,
 };
 use crate::turns::tool_word;
 

@@ -15,7 +15,8 @@ use super::marks::{Contents, entry_mark, memory_mark, place_mark, record_mark, t
 use super::turn::{SqlTurn, first_expiry};
 use super::turn_list::list_removable_turns;
 use super::{
-    MAX_LIST, SqlQuery, SqlRow, SqlTransaction, SqlValue, query as run_query, read_time, saturating_i64,
+    MAX_LIST, SqlQuery, SqlRow, SqlTransaction, SqlValue, query as run_query, read_time,
+    saturating_i64,
 };
 use crate::turns::tool_word;
 use crate::turns::turn_row::TurnRow;
@@ -94,7 +95,8 @@ impl<'w> StoredRecords<'w> {
         mut rows: Vec<Vec<SqlRow>>,
     ) -> Result<Self, StoreError> {
         let numbers = rows.pop().unwrap_or_default();
-        let numbers = numbers.into_iter().map(|mut row| row.int()).collect::<Result<Vec<_>, _>>()?;
+        let numbers =
+            numbers.into_iter().map(|mut row| row.int()).collect::<Result<Vec<_>, _>>()?;
         let mut known = HashMap::new();
         for (name, found) in named.into_iter().zip(rows) {
             if let Some(mut row) = found.into_iter().next() {

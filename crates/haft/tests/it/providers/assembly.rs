@@ -11,7 +11,7 @@ use haft::records::{Record as _, Thought};
 use haft::schema::{integer, object};
 use haft::trust::CONTENT_NOTICE;
 use haft::turn::AgentBuilder;
-use haft::{Agent, Args, DispatchContext, TurnInput};
+use haft::{Agent, Args, DispatchContext};
 use serde_json::json;
 
 use super::Scripted;
@@ -191,7 +191,8 @@ async fn bodies(set: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Vec<String> {
     let log = haft::Tool::builder("read_log").description("Reads.");
     let log = log.handler(|| "how it begins\n".repeat(1000)).build().unwrap();
     let agent = Agent::builder(provider(&transport).build().unwrap()).tool(log);
-    let report = set(agent).build().unwrap().run(TurnInput::new("You help.").user("Read.")).await;
+    let agent = set(agent).build().unwrap();
+    let report = agent.turn("Read.").system("You help.").report().await;
     assert_eq!(report.unwrap().text(), "Done.");
     let asked = transport.asked().into_iter();
     asked.map(|it| String::from_utf8(it.body().to_vec()).unwrap()).collect()
@@ -214,7 +215,7 @@ async fn the_agent_says_what_envelopes_are_and_how_results_begin() {
 async fn an_agent_without_tools_is_told_nothing_about_envelopes() {
     let transport = Scripted::new([says("Hi.")]);
     let agent = Agent::builder(provider(&transport).build().unwrap()).build().unwrap();
-    agent.run(TurnInput::new("You help.").user("Hi")).await.unwrap();
+    agent.turn("Hi").system("You help.").await.unwrap();
     let body = transport.asked()[0].body().clone();
     assert!(!String::from_utf8_lossy(&body).contains(CONTENT_NOTICE));
 }

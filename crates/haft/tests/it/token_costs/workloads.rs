@@ -17,7 +17,7 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::tools::{ByteStream, FilesOptions, ToolBuilder, ToolEffect, ToolFailure, files};
 use haft::trust::{ForeignText, TrustTier};
-use haft::turn::{Agent, Limits, ManualClock, Timestamp, TurnInput, TurnOutcome};
+use haft::turn::{Agent, Limits, ManualClock, Timestamp, TurnOutcome};
 use haft::{Args, DispatchExecutor, Tool};
 use serde_json::{Value, json};
 
@@ -97,8 +97,8 @@ impl Workload {
                 LargeResults::Shown => agent.inline_below(usize::MAX),
             };
             let agent = agent.build().map_err(|error| error.to_string())?;
-            let input = TurnInput::new(SYSTEM).id(format!("turn-{n}")).conversation("c");
-            let report = agent.run(input.user(said.as_str())).await;
+            let turn = agent.turn(said.as_str()).system(SYSTEM);
+            let report = turn.id(format!("turn-{n}")).conversation("c").report().await;
             let report = report.map_err(|error| error.to_string())?;
             if report.outcome != TurnOutcome::Completed {
                 return Err(format!("{}: {:?}, {:?}", self.name, report.outcome, report.error));

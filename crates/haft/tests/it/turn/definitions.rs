@@ -21,13 +21,13 @@ fn build_agent(store: &Arc<MemoryStore>, definition: &str) -> Agent {
 async fn another_definition_is_noted_and_the_turn_goes_on() {
     for (second, third, expected) in [("a", "a", 0), ("b", "b", 1), ("b", "a", 2)] {
         let store = Arc::new(MemoryStore::new());
-        let waiting = build_agent(&store, "a").run(input()).await.unwrap();
-        let resumed = build_agent(&store, second).resume(&waiting.turn).await.unwrap();
+        let waiting = input(&build_agent(&store, "a")).report().await.unwrap();
+        let resumed = build_agent(&store, second).resume(&waiting.turn).report().await.unwrap();
         assert!(matches!(resumed.outcome, TurnOutcome::Waiting { .. }));
         let last = build_agent(&store, third);
         let gates = last.stored_turns().gates().open_gates(None).await.unwrap();
         last.stored_turns().gates().resolve(&gates[0].id, true.into(), "ann").await.unwrap();
-        let report = last.resume(&waiting.turn).await.unwrap();
+        let report = last.resume(&waiting.turn).report().await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed);
         let stored = last.stored_turns().load_turn(&waiting.turn).await.unwrap().unwrap();
         let history = TurnHistory::read(&stored).unwrap();

@@ -72,7 +72,7 @@ async fn run_decided(is_approved: bool, seen: &Seen) -> (TurnHistory, ToolCall) 
     let built = agent(model(Arc::clone(&clock))).tool(look.build().unwrap());
     let built = built.store(Arc::clone(&store) as _).secret(SECRET).clock(Arc::clone(&clock) as _);
     let built = built.gate_policy(GatePolicy::Suspend).observer(seen.observer()).build().unwrap();
-    let waiting = built.run(input()).await.unwrap();
+    let waiting = input(&built).report().await.unwrap();
     let TurnOutcome::Waiting { gates } = &waiting.outcome else { panic!("{waiting:?}") };
     clock.advance(PERSON_DECIDES);
     match is_approved {
@@ -80,7 +80,7 @@ async fn run_decided(is_approved: bool, seen: &Seen) -> (TurnHistory, ToolCall) 
         false => built.gates().reject(&gates[0], "Not now.", "ada").await.unwrap(),
     };
     clock.advance(Duration::from_secs(3600));
-    let report = built.resume(&waiting.turn).await.unwrap();
+    let report = built.resume(&waiting.turn).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{report:?}");
     let stored = store.load(report.turn.clone()).await.unwrap().unwrap();
     (TurnHistory::read(&stored).unwrap(), ToolCall::clone(&report.calls[0]))
