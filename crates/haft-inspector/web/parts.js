@@ -71,6 +71,7 @@ export const STATES = {
   failed: { words: "Failed", icon: "cross" },
   cancelled: { words: "Cancelled", icon: "stopped" },
   "limit-reached": { words: "Limit reached", icon: "limit" },
+  damaged: { words: "Damaged", icon: "alert" },
 };
 
 /** The state of a turn. */

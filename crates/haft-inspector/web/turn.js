@@ -197,7 +197,7 @@ function isLive(state) {
 }
 
 export function isFinal(state) {
-  return ["completed", "failed", "cancelled", "limit-reached"].includes(state);
+  return ["completed", "failed", "cancelled", "limit-reached", "damaged"].includes(state);
 }
 
 /** Moves between tabs by the arrow keys. */

@@ -91,9 +91,12 @@ impl OpenArtifact {
     }
 
     /// The content for a person who is told its state. While its hash is being compared, reads do not wait for that.
-    pub(crate) fn reader(&self) -> &Arc<dyn SpoolReader> {
+    pub(crate) fn shown_reader(&self) -> (ArtifactState, &Arc<dyn SpoolReader>) {
         let is_running = self.verification.get().is_some_and(|it| it.outcome.borrow().is_none());
-        if is_running { self.artifact.unverified_reader() } else { self.artifact.reader() }
+        match is_running {
+            true => (ArtifactState::Unverified, self.artifact.unverified_reader()),
+            false => (self.state().0, self.artifact.reader()),
+        }
     }
 }
 

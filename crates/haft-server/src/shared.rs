@@ -275,6 +275,9 @@ impl TurnState {
     /// Whether nothing more happens in a turn.
     #[must_use]
     pub(crate) const fn is_final(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::LimitReached)
+        matches!(
+            self,
+            Self::Completed | Self::Failed | Self::Cancelled | Self::LimitReached | Self::Damaged
+        )
     }
 }

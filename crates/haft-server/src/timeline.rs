@@ -195,7 +195,10 @@ pub(crate) fn summary_row(summary: &TurnSummary, now: Timestamp) -> TurnRow {
     let until = until.unwrap_or(summary.created_at);
     TurnRow {
         id: summary.id.to_string(),
-        title: summary.first_words.clone().unwrap_or_else(|| "(no message)".to_owned()),
+        title: match state {
+            TurnState::Damaged => "(damaged)".to_owned(),
+            _ => summary.first_words.clone().unwrap_or_else(|| "(no message)".to_owned()),
+        },
         agent: summary.agent.clone(),
         model: summary.model.clone(),
         state,
@@ -221,6 +224,7 @@ pub(crate) fn state_of(summary: &TurnSummary, now: Timestamp) -> TurnState {
         TurnStatus::Failed => TurnState::Failed,
         TurnStatus::Cancelled => TurnState::Cancelled,
         TurnStatus::LimitReached => TurnState::LimitReached,
+        TurnStatus::Damaged => TurnState::Damaged,
         _ => TurnState::Interrupted,
     }
 }

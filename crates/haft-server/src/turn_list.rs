@@ -227,6 +227,8 @@ fn statuses_of(state: TurnState) -> Vec<TurnStatus> {
         TurnState::Failed => TurnStatus::Failed,
         TurnState::Cancelled => TurnStatus::Cancelled,
         TurnState::LimitReached => TurnStatus::LimitReached,
+        // No turn is stored with it: every turn is read.
+        TurnState::Damaged => return Vec::new(),
     };
     vec![status]
 }

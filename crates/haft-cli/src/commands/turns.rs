@@ -37,6 +37,7 @@ pub(super) fn is_held(summary: &TurnSummary) -> bool {
 fn status_role(status: TurnStatus) -> TextRole {
     match status {
         TurnStatus::Completed => TextRole::Success,
+        TurnStatus::Damaged => TextRole::Error,
         status if !status.is_final() => TextRole::Warning,
         _ => TextRole::Error,
     }

@@ -118,6 +118,19 @@ impl SpooledArtifact {
         }
     }
 
+    /// How many lines it has, as they were counted when it was stored. Content that a program gave by a reader of its own is
+    /// counted by the reader.
+    ///
+    /// # Errors
+    ///
+    /// The content has no digest, and it could not be read.
+    pub async fn count_lines(&self) -> Result<u64, SpoolError> {
+        match self.shared.digest {
+            Some(digest) => Ok(digest.line_count()),
+            None => Ok(self.reader().index().await?.line_count()),
+        }
+    }
+
     /// Whether the content is the one that was stored, as far as it is known. A length that differs is noticed when the
     /// artifact is loaded, other bytes when its hash is compared: before the first read through
     /// [`reader`](Self::reader), or by [`verify`](Self::verify).

@@ -14,8 +14,8 @@ pub(super) async fn describe_size(handle: &str, artifact: &SpooledArtifact) -> S
     let (kind, bytes) = (artifact.kind(), artifact.reader().byte_length());
     let mut line = format!("{handle}: {kind}, {bytes} bytes (about {} tokens)", bytes.div_ceil(4));
     // A line count that cannot be had is left out; other queries say why.
-    if let Ok(index) = artifact.reader().index().await {
-        line.push_str(&format!(", {} lines", index.line_count()));
+    if let Ok(lines) = artifact.count_lines().await {
+        line.push_str(&format!(", {lines} lines"));
     }
     line
 }

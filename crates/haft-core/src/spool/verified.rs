@@ -7,11 +7,14 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{LineIndex, LocalRead, ReaderDescriptor, SpoolError, SpoolKey, SpoolReader};
+use super::{
+    LineIndex, LineIndexBuilder, LocalRead, ReaderDescriptor, SpoolError, SpoolKey, SpoolReader,
+    count_newlines,
+};
 use crate::BoxFuture;
 use crate::id::Digest;
 
-/// The length and the SHA-256 of stored content, computed while it was written.
+/// The length, the number of lines and the SHA-256 of stored content, computed while it was written.
 ///
 /// ```
 /// use haft_core::spool::{ContentDigest, ContentHasher};
@@ -20,12 +23,14 @@ use crate::id::Digest;
 /// hasher.update(b"one\n");
 /// hasher.update(b"two\n");
 /// let digest = hasher.finish();
-/// assert_eq!((digest.byte_length(), digest), (8, ContentDigest::of(b"one\ntwo\n")));
+/// assert_eq!((digest.byte_length(), digest.line_count()), (8, 3));
+/// assert_eq!(digest, ContentDigest::of(b"one\ntwo\n"));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContentDigest {
     bytes: u64,
+    newlines: u64,
     sha256: Digest,
 }
 
@@ -42,6 +47,12 @@ impl ContentDigest {
     #[must_use]
     pub const fn byte_length(&self) -> u64 {
         self.bytes
+    }
+
+    /// How many lines the content has, as [`LineIndex::line_count`] counts them.
+    #[must_use]
+    pub const fn line_count(&self) -> u64 {
+        if self.bytes == 0 { 0 } else { self.newlines.saturating_add(1) }
     }
 
     /// The hash of the content.
@@ -61,6 +72,7 @@ impl fmt::Debug for ContentDigest {
 #[derive(Clone, Debug, Default)]
 pub struct ContentHasher {
     bytes: u64,
+    newlines: u64,
     hash: Sha256,
 }
 
@@ -74,13 +86,15 @@ impl ContentHasher {
     /// Adds a chunk.
     pub fn update(&mut self, chunk: &[u8]) {
         self.bytes = self.bytes.saturating_add(chunk.len() as u64);
+        self.newlines = self.newlines.saturating_add(count_newlines(chunk));
         self.hash.update(chunk);
     }
 
     /// The digest of all chunks.
     #[must_use]
     pub fn finish(self) -> ContentDigest {
-        ContentDigest { bytes: self.bytes, sha256: Digest::from_bytes(self.hash.finalize().into()) }
+        let sha256 = Digest::from_bytes(self.hash.finalize().into());
+        ContentDigest { bytes: self.bytes, newlines: self.newlines, sha256 }
     }
 }
 
@@ -102,8 +116,9 @@ pub enum ContentState {
 pub(crate) struct Verification {
     reader: Arc<dyn SpoolReader>,
     expected: ContentDigest,
-    /// Whether the content is the one that was stored; nothing until its hash was compared.
-    verdict: OnceLock<bool>,
+    /// Where the lines of the content begin, or `None` if it is not the one that was stored; nothing until its hash was
+    /// compared.
+    verdict: OnceLock<Option<Arc<LineIndex>>>,
 }
 
 impl Verification {
@@ -114,60 +129,93 @@ impl Verification {
 
     pub(crate) fn state(&self) -> ContentState {
         match self.verdict.get() {
-            Some(true) => ContentState::Verified,
-            Some(false) => ContentState::Changed,
+            Some(Some(_)) => ContentState::Verified,
+            Some(None) => ContentState::Changed,
             None => ContentState::Unverified,
         }
     }
 
     /// Compares the hash, unless that was done before. A verification that runs elsewhere at the same time ends this one.
     pub(crate) async fn verify(&self) -> Result<(), SpoolError> {
-        let mut hasher = ContentHasher::new();
+        let mut content = ReadContent::new();
         while self.verdict.get().is_none() {
-            let chunk = match hasher.bytes < self.expected.bytes {
-                true => self.reader.read_at(hasher.bytes, CHUNK).await?,
+            let at = content.byte_length();
+            let chunk = match at < self.expected.bytes {
+                true => self.reader.read_at(at, CHUNK).await?,
                 false => Bytes::new(),
             };
             if chunk.is_empty() {
-                self.set_verdict(std::mem::take(&mut hasher));
+                self.set_verdict(std::mem::replace(&mut content, ReadContent::new()));
             }
-            hasher.update(&chunk);
+            content.push(&chunk);
         }
         self.check()
     }
 
     /// Compares the hash with reads that block.
     fn verify_blocking(&self, local: &dyn LocalRead) -> io::Result<()> {
-        let mut hasher = ContentHasher::new();
+        let mut content = ReadContent::new();
         let mut buffer = Vec::new();
         while self.verdict.get().is_none() {
             buffer.resize(CHUNK, 0);
-            let count = match hasher.bytes < self.expected.bytes {
-                true => local.read_at(hasher.bytes, &mut buffer)?,
+            let at = content.byte_length();
+            let count = match at < self.expected.bytes {
+                true => local.read_at(at, &mut buffer)?,
                 false => 0,
             };
             match buffer.get(..count) {
-                Some(chunk) if !chunk.is_empty() => hasher.update(chunk),
-                _ => self.set_verdict(std::mem::take(&mut hasher)),
+                Some(chunk) if !chunk.is_empty() => content.push(chunk),
+                _ => self.set_verdict(std::mem::replace(&mut content, ReadContent::new())),
             }
         }
         self.check().map_err(io::Error::from)
     }
 
-    fn set_verdict(&self, hasher: ContentHasher) {
-        let found = hasher.finish();
-        let _ = self.verdict.set(found == self.expected);
+    fn set_verdict(&self, content: ReadContent) {
+        let is_equal = content.hasher.finish() == self.expected;
+        let _ = self.verdict.set(is_equal.then(|| Arc::new(content.lines.finish())));
+    }
+
+    /// Where the lines begin, of content that is verified first.
+    async fn index(&self) -> Result<Arc<LineIndex>, SpoolError> {
+        self.verify().await?;
+        match self.verdict.get() {
+            Some(Some(index)) => Ok(Arc::clone(index)),
+            _ => Err(self.changed_error()),
+        }
     }
 
     fn check(&self) -> Result<(), SpoolError> {
         match self.state() {
-            ContentState::Changed => {
-                let key = key_of(self.reader.describe().as_ref());
-                let how = OTHER_BYTES.to_owned();
-                Err(SpoolError::Changed { key, how })
-            }
+            ContentState::Changed => Err(self.changed_error()),
             _ => Ok(()),
         }
+    }
+
+    fn changed_error(&self) -> SpoolError {
+        let key = key_of(self.reader.describe().as_ref());
+        SpoolError::Changed { key, how: OTHER_BYTES.to_owned() }
+    }
+}
+
+/// Content that is read from front to back: its hash, and where its lines begin.
+struct ReadContent {
+    hasher: ContentHasher,
+    lines: LineIndexBuilder,
+}
+
+impl ReadContent {
+    fn new() -> Self {
+        Self { hasher: ContentHasher::new(), lines: LineIndexBuilder::new(LineIndex::BLOCK_SIZE) }
+    }
+
+    fn byte_length(&self) -> u64 {
+        self.lines.byte_length()
+    }
+
+    fn push(&mut self, chunk: &[u8]) {
+        self.hasher.update(chunk);
+        self.lines.push(chunk);
     }
 }
 
@@ -202,8 +250,8 @@ impl ComparedReader {
 
 /// A reader of content that another process may have changed since it was stored.
 ///
-/// The hash is compared before the first read, which therefore reads everything once; from then on the reader below answers
-/// for its snapshot.
+/// The hash is compared before the first read, and before the index is given. That reads everything once; from then on the
+/// reader below answers for its snapshot.
 pub(crate) struct VerifiedReader(pub(crate) Arc<Verification>);
 
 impl SpoolReader for VerifiedReader {
@@ -218,10 +266,9 @@ impl SpoolReader for VerifiedReader {
         })
     }
 
-    /// The index does not wait for the verification: it is asked for with every prompt, and what it leads to is verified
-    /// when it is read.
+    /// The index is built from the bytes that are verified. One that is stored beside them proves nothing.
     fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
-        self.0.reader.index()
+        Box::pin(self.0.index())
     }
 
     fn describe(&self) -> Option<ReaderDescriptor> {

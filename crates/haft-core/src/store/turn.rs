@@ -231,10 +231,13 @@ pub enum TurnStatus {
     Cancelled,
     /// It reached a limit.
     LimitReached,
+    /// What is stored of it is not what was written. No store writes this status: a list shows it for a turn whose
+    /// other facts cannot be trusted, and [`load`](super::TurnStore::load) says why. Such a turn can only be removed.
+    Damaged,
 }
 
 impl TurnStatus {
-    /// All of them.
+    /// All that a turn can be stored with.
     pub const ALL: &[Self] = &[
         Self::Queued,
         Self::Running,
@@ -253,7 +256,7 @@ impl TurnStatus {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::LimitReached)
     }
 
-    /// The name under which it is stored.
+    /// Its name, under which it is stored.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -266,10 +269,11 @@ impl TurnStatus {
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
             Self::LimitReached => "limit-reached",
+            Self::Damaged => "damaged",
         }
     }
 
-    /// The status with this name.
+    /// The status with this name, of those that a turn can be stored with.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|status| status.as_str() == word)
@@ -386,6 +390,15 @@ impl TurnSummary {
             stop: None,
             tools: Vec::new(),
         }
+    }
+
+    /// What a list shows of a turn whose facts cannot be trusted.
+    #[must_use]
+    pub fn damaged(id: TurnId, tenant: String, created_at: Timestamp) -> Self {
+        let mut summary = Self::new(id, created_at);
+        summary.status = TurnStatus::Damaged;
+        summary.tenant = tenant;
+        summary
     }
 
     /// The summary of a turn that is created now.

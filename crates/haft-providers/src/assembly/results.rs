@@ -125,10 +125,10 @@ impl Funnel<'_> {
             let handle = usize::try_from(part).ok().and_then(|at| handles.all.get(at));
             shown.content.push(match handle {
                 Some(handle) => {
-                    let lines = artifact.reader().index().await;
+                    let lines = artifact.count_lines().await;
                     // A line count that cannot be had is left out; the queries will say why.
                     shown.may_change |= lines.is_err();
-                    let line_count = lines.ok().map(|index| index.line_count());
+                    let line_count = lines.ok();
                     let tools = match handles.are_first && part == 0 {
                         true => self.queries.for_handle(handle, artifact.kind()),
                         false => Vec::new(),

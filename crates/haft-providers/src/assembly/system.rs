@@ -122,7 +122,7 @@ impl Funnel<'_> {
         let body = match handle.filter(|_| !record.inline()) {
             Some(handle) => RetrievableBody::Handle {
                 handle,
-                lines: artifact.reader().index().await.ok().map(|index| index.line_count()),
+                lines: artifact.count_lines().await.ok(),
                 preview: self.read_preview(artifact).await,
             },
             None => RetrievableBody::Text(

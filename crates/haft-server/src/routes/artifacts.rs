@@ -70,8 +70,9 @@ async fn open(
     Ok(opened)
 }
 
+/// The content as text. It is verified before the first line is read.
 fn view(opened: &OpenArtifact, lines: u64) -> TextView {
-    TextView::new(Arc::clone(opened.reader())).budget(budget(lines))
+    TextView::new(Arc::clone(opened.artifact.reader())).budget(budget(lines))
 }
 
 pub(super) async fn list_artifacts(
@@ -94,7 +95,7 @@ pub(super) async fn show_artifact(
     if opened.artifact.is_lost() {
         return Ok(Json(ArtifactRow { lost: true, ..row }));
     }
-    let lines = view(&opened, 1).count_lines().await.ok();
+    let lines = opened.artifact.count_lines().await.ok();
     // A small artifact is verified before a client has drawn it.
     opened.await_verification(if options.wait { MAX_WAIT } else { SHORT_WAIT }).await;
     let (content, problem) = opened.state();
@@ -129,7 +130,11 @@ pub(super) async fn read_lines(
 ) -> ApiResult<LinePage> {
     let artifact = open(&shared, path).await?;
     let count = range.count.clamp(1, MAX_LINES);
-    let page = view(&artifact, count).cat(range.start..range.start.saturating_add(count)).await?;
+    // The first lines of large content are shown at once, and said to be unverified.
+    artifact.await_verification(SHORT_WAIT).await;
+    let (content, reader) = artifact.shown_reader();
+    let view = TextView::new(Arc::clone(reader)).budget(budget(count));
+    let page = view.cat(range.start..range.start.saturating_add(count)).await?;
     let lines = page.lines.into_iter().map(|line| LineRow {
         number: line.number,
         omitted_bytes: line.bytes.saturating_sub(line.text.len() as u64)
@@ -140,6 +145,7 @@ pub(super) async fn read_lines(
         lines: lines.collect(),
         total_lines: page.total_lines,
         total_bytes: page.total_bytes,
+        content,
     }))
 }
 
@@ -224,7 +230,7 @@ pub(super) async fn read_outline(
     PathParams(path): ArtifactPath,
 ) -> ApiResult<Vec<OutlineRow>> {
     let artifact = open(&shared, path).await?;
-    let reader = artifact.reader();
+    let reader = artifact.artifact.reader();
     if reader.byte_length() > MAX_OUTLINE {
         return Err(ApiError::unavailable("the artifact is too large for an outline"));
     }
@@ -255,7 +261,7 @@ pub(super) async fn read_rows(
 ) -> ApiResult<CsvPage> {
     let artifact = open(&shared, path).await?;
     let count = range.count.clamp(1, MAX_LINES);
-    let view = CsvView::new(Arc::clone(artifact.reader())).budget(budget(MAX_LINES));
+    let view = CsvView::new(Arc::clone(artifact.artifact.reader())).budget(budget(MAX_LINES));
     let rows = view.read_rows(range.start..range.start.saturating_add(count), &[], 0);
     let rows = rows.await.map_err(|error| ApiError::unavailable(error.to_string()))?;
     // The result is a list; a note about what was omitted may follow it.

@@ -87,6 +87,8 @@ pub(crate) struct LinePage {
     pub(crate) total_lines: u64,
     /// How many bytes the artifact has.
     pub(crate) total_bytes: u64,
+    /// Whether the lines are those that were stored, as far as it is known when they are read.
+    pub(crate) content: ArtifactState,
 }
 
 /// A line that matches.

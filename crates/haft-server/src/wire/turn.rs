@@ -29,6 +29,8 @@ pub(crate) enum TurnState {
     Cancelled,
     /// It reached a limit.
     LimitReached,
+    /// What is stored of it is not what was written. It can only be removed.
+    Damaged,
 }
 
 /// Tokens, as the provider counts them.

@@ -260,7 +260,8 @@ impl ObjectSpoolStore {
             return Err(SpoolError::Changed { key, how });
         }
         let mut reader = self.reader(&key, found.size, found.e_tag);
-        reader.is_bound = e_tag.is_some();
+        // The ETag of a file is its time of change, which the content does not follow.
+        reader.is_bound = e_tag.is_some() && !self.store.to_string().starts_with(LOCAL_FILES);
         Ok(Some(reader))
     }
 
@@ -394,16 +395,21 @@ fn open_backend(
         let (store, prefix) = object_store::parse_url_opts(url, settings.iter().cloned())?;
         return Ok((store.into(), prefix));
     };
-    let mut builder = AmazonS3Builder::new().with_url(url.as_str());
+    let mut builder = AmazonS3Builder::new().with_url(url.as_str()).with_retry(outage_retries());
     for (name, value) in settings {
         if let Ok(key) = name.to_ascii_lowercase().parse() {
             builder = builder.with_config(key, value);
         }
     }
-    let backoff = BackoffConfig { max_backoff: MAX_BACKOFF, ..BackoffConfig::default() };
-    let retry = RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: RETRY_TIME };
-    let store = builder.with_retry(retry).with_crypto_provider(Arc::new(Sha256Hashes)).build()?;
+    let store = builder.with_crypto_provider(Arc::new(Sha256Hashes)).build()?;
     Ok((Arc::new(store), path))
+}
+
+/// How long a server that is away is waited for: a restart of it or of what stands before it must not fail a call that has
+/// had its effect already. Time is the limit, not the number of attempts, which a port that refuses uses up at once.
+fn outage_retries() -> RetryConfig {
+    let backoff = BackoffConfig { max_backoff: MAX_BACKOFF, ..BackoffConfig::default() };
+    RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: MAX_OUTAGE }
 }
 
 /// The error for a request that failed. An object that is not what it was has changed.
@@ -417,7 +423,9 @@ fn object_error(key: &SpoolKey, doing: &'static str, error: object_store::Error)
     }
 }
 
-/// How long a request is repeated that the server refuses or does not receive, such as while it restarts.
-const RETRY_TIME: Duration = Duration::from_secs(30);
-/// The longest pause between two attempts. The server is used again soon after it is back.
+/// The longest outage that a write or a read waits for.
+const MAX_OUTAGE: Duration = Duration::from_secs(30);
+/// The longest pause between two attempts.
 const MAX_BACKOFF: Duration = Duration::from_millis(500);
+/// How the name of a backend begins that stores objects as files.
+const LOCAL_FILES: &str = "LocalFileSystem";

@@ -187,10 +187,10 @@ impl PostgresStore {
                 sql::claim_next(tx, &self.key, (filter, room, skipped.as_slice()), holder).await
             })?;
             claimed.extend(attempt.claimed);
-            if attempt.busy.is_empty() || skipped.len() >= MAX_SKIPPED {
+            if attempt.skipped.is_empty() || skipped.len() >= sql::MAX_SKIPPED {
                 return Ok(claimed);
             }
-            skipped.extend(attempt.busy);
+            skipped.extend(attempt.skipped);
         }
     }
 
@@ -417,7 +417,5 @@ impl fmt::Debug for PostgresStore {
 
 /// How often a transaction runs that meets others.
 const MAX_ATTEMPTS: u32 = 10;
-/// How many turns of busy conversations a claim skips before it takes what it has found.
-const MAX_SKIPPED: usize = 1000;
 /// How often a listener looks without a notification, in case one was lost.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);

@@ -19,7 +19,7 @@ mod value;
 #[cfg(feature = "sqlite")]
 #[cfg(test)]
 pub(super) use self::claims::claim_sql;
-pub(super) use self::claims::{cancel, claim, claim_next, release, renew};
+pub(super) use self::claims::{MAX_SKIPPED, cancel, claim, claim_next, release, renew};
 pub(super) use self::gates::{list_gates, settle};
 pub(super) use self::queries::{
     list_unreferenced_keys, load_memories, load_titles, load_turn, read_journal,

@@ -284,8 +284,19 @@ impl TurnStore for SqliteStore {
                 if let Some(turn) = &filter.turn {
                     return Ok(vec![finish(sql::claim(tx, key, (turn, &filter), holder))?]);
                 }
-                // Conversations are not locked, so that none is skipped because of others.
-                Ok(finish(sql::claim_next(tx, key, (&filter, count, &[]), holder))?.claimed)
+                let mut claimed = Vec::new();
+                let mut skipped = Vec::new();
+                // Damaged turns are skipped, and turns of a conversation of which another one was just claimed.
+                loop {
+                    let room = count.saturating_sub(claimed.len());
+                    let attempt =
+                        finish(sql::claim_next(tx, key, (&filter, room, &skipped), holder))?;
+                    claimed.extend(attempt.claimed);
+                    if attempt.skipped.is_empty() || skipped.len() >= sql::MAX_SKIPPED {
+                        return Ok(claimed);
+                    }
+                    skipped.extend(attempt.skipped);
+                }
             };
             self.write("claim a turn", claim).await
         })

@@ -1,8 +1,9 @@
 //! Large results, kept and queried.
 
 mod conformance;
-mod differential;
 #[cfg(unix)]
+mod damage;
+mod differential;
 mod faults;
 mod large;
 mod model;

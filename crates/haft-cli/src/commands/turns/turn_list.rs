@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::executors::ExecutorDescription;
-use haft::stores::{StoredTurn, TurnQuery, TurnSummary};
-use haft::turn::{StoredTurns, TurnHistory};
+use haft::stores::{StoreError, StoredTurn, TurnQuery, TurnSummary};
+use haft::turn::{StoredTurns, TurnError, TurnHistory};
 
 use super::{status_role, summary_now};
 use crate::args::TurnsArgs;
@@ -60,9 +60,15 @@ pub(in crate::commands) async fn list_turns(
         query.before = Some(last.id.clone());
         for summary in page {
             read += 1;
-            let line = match spoken {
-                Some(_) => TurnLine::load_whole(summary, &turns).await?,
-                None => TurnLine::load(summary, &turns).await?,
+            let damaged = TurnLine::damaged(&summary);
+            let loaded = match spoken {
+                Some(_) => TurnLine::load_whole(summary, &turns).await,
+                None => TurnLine::load(summary, &turns).await,
+            };
+            let line = match loaded {
+                // It must not hide the others.
+                Err(error) if is_damaged(&error) => Some(damaged),
+                loaded => loaded?,
             };
             let Some(mut line) = line else { continue };
             if !line.matches(spoken.as_deref(), args.agent.as_deref()) {
@@ -100,6 +106,15 @@ pub(in crate::commands) async fn list_turns(
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Whether what is stored of a turn is not what was written.
+fn is_damaged(error: &anyhow::Error) -> bool {
+    let of_turn = matches!(
+        error.downcast_ref::<TurnError>(),
+        Some(TurnError::Store(StoreError::Damaged { .. }))
+    );
+    of_turn || matches!(error.downcast_ref::<StoreError>(), Some(StoreError::Damaged { .. }))
 }
 
 /// What the store is asked for. The agent is in its index by name; the rest of a path is compared with the turns.
@@ -144,6 +159,19 @@ impl TurnLine {
         let words: Vec<String> = words.into_iter().map(|(_, text)| text).collect();
         let words = words.join("\n").to_lowercase();
         Ok(Some(Self { words, ..Self::new(summary, TurnHistory::read(&turn)?) }))
+    }
+
+    /// A turn that cannot be loaded because what is stored of it is damaged.
+    fn damaged(summary: &TurnSummary) -> Self {
+        let TurnSummary { id, tenant, created_at, .. } = summary.clone();
+        Self {
+            agent: None,
+            executor: ExecutorDescription::default(),
+            tokens: 0,
+            first_words: String::new(),
+            words: String::new(),
+            summary: TurnSummary::damaged(id, tenant, created_at),
+        }
     }
 
     fn new(summary: TurnSummary, history: TurnHistory) -> Self {

@@ -7,7 +7,7 @@ use haft_core::store::{
     CancelOutcome, CancelRequest, ClaimFilter, Lease, StoreError, StoreKey, TurnId,
 };
 
-use super::turn::{COLUMNS, SqlTurn};
+use super::turn::{COLUMNS, ListedTurn, SqlTurn};
 use super::{
     SqlQuery, SqlRow, SqlTransaction, SqlValue, UNFINISHED, index_hint, placeholders, query,
     read_time, saturating_i64,
@@ -18,9 +18,13 @@ use crate::turns::turn_row::{Holder, Returned};
 #[derive(Default)]
 pub(in crate::turns) struct ClaimAttempt {
     pub(in crate::turns) claimed: Vec<Lease>,
-    /// The numbers of turns to skip, because another process is about to run a turn of the same conversation.
-    pub(in crate::turns) busy: Vec<i64>,
+    /// The numbers of turns to skip: another process is about to run a turn of the same conversation, or the turn is
+    /// damaged and must not keep the others waiting.
+    pub(in crate::turns) skipped: Vec<i64>,
 }
+
+/// How many turns of busy conversations a claim skips before it takes what it has found.
+pub(in crate::turns) const MAX_SKIPPED: usize = 1000;
 
 /// Claims the turn that a filter names.
 pub(in crate::turns) async fn claim<T: SqlTransaction>(
@@ -52,13 +56,18 @@ pub(in crate::turns) async fn claim_next<T: SqlTransaction>(
     values.extend(filter.tenant.as_deref().map(SqlValue::from));
     values.extend(filter.agents.iter().map(SqlValue::from));
     values.extend(skipped.iter().map(|number| SqlValue::from(*number)));
-    let rows = query(tx, &sql, &values).await?.into_iter();
-    let turns = rows.map(|row| SqlTurn::read(key, row)).collect::<Result<Vec<_>, _>>()?;
-    let busy = find_busy(tx, &turns, now).await?;
     let mut attempt = ClaimAttempt::default();
+    let mut turns = Vec::new();
+    for row in query(tx, &sql, &values).await? {
+        match ListedTurn::read(key, row)? {
+            ListedTurn::Intact(turn) => turns.push(*turn),
+            ListedTurn::Damaged { number, .. } => attempt.skipped.push(number),
+        }
+    }
+    let busy = find_busy(tx, &turns, now).await?;
     for mut turn in turns {
         if busy.contains(&turn.number) {
-            attempt.busy.push(turn.number);
+            attempt.skipped.push(turn.number);
             continue;
         }
         attempt.claimed.push(turn.row.claim(holder, now));

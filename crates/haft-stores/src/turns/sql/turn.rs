@@ -18,16 +18,8 @@ pub(super) struct SqlTurn {
 }
 
 impl SqlTurn {
-    /// Finds a turn and locks its row until the end of the transaction: the lock is the fence against other holders.
-    pub(super) async fn lock<T: SqlTransaction>(
-        tx: &T,
-        key: &StoreKey,
-        id: &TurnId,
-    ) -> Result<Option<Self>, T::Error> {
-        Ok(Self::lock_now(tx, key, id).await?.1)
-    }
-
-    /// Locks a turn, and reads the time.
+    /// Finds a turn and locks its row until the end of the transaction, and reads the time: the lock is the fence against
+    /// other holders.
     pub(super) async fn lock_now<T: SqlTransaction>(
         tx: &T,
         key: &StoreKey,
@@ -77,15 +69,22 @@ impl SqlTurn {
     }
 
     /// Reads the columns of [`COLUMNS`], and compares the mark.
-    pub(super) fn read(key: &StoreKey, mut columns: SqlRow) -> Result<Self, StoreError> {
-        let number = columns.int()?;
-        let id = columns.text()?;
+    pub(super) fn read(key: &StoreKey, columns: SqlRow) -> Result<Self, StoreError> {
+        match ListedTurn::read(key, columns)? {
+            ListedTurn::Intact(turn) => Ok(*turn),
+            ListedTurn::Damaged { error, .. } => Err(error),
+        }
+    }
+
+    /// Reads the columns behind those that a [`ListedTurn`] begins with.
+    fn read_facts(
+        key: &StoreKey,
+        (number, mut summary): (i64, TurnSummary),
+        mut columns: SqlRow,
+    ) -> Result<Self, StoreError> {
+        let id = summary.id.clone();
         let what = || format!("turn `{id}`");
         let failed = |reason: &str| damaged(what(), reason);
-        let turn = id.parse().map_err(|_| failed("its id is none"))?;
-        let created_at = columns.time(|| failed("its begin is no valid time"))?;
-        let created_at = created_at.ok_or_else(|| failed("it has no begin"))?;
-        let mut summary = TurnSummary::new(turn, created_at);
         let status = TurnStatus::from_word(&columns.text()?);
         summary.set_schedule(TurnSchedule {
             status: status.ok_or_else(|| failed("its status is unknown"))?,
@@ -101,7 +100,6 @@ impl SqlTurn {
         summary.holder = columns.optional_text()?.map(Into::into);
         let process = columns.optional_text()?.map(Into::into);
         summary.conversation = columns.optional_text()?;
-        summary.tenant = columns.text()?;
         summary.agent = columns.optional_text()?;
         summary.first_words = columns.optional_text()?;
         let priority = i32::try_from(columns.int()?);
@@ -231,6 +229,59 @@ fn read_cancel(text: Option<String>) -> serde_json::Result<Option<CancelRequest>
     text.map(|text| serde_json::from_str(&text)).transpose()
 }
 
+/// A turn in a list, where one that is damaged does not hide the others.
+pub(super) enum ListedTurn {
+    Intact(Box<SqlTurn>),
+    Damaged { number: i64, summary: TurnSummary, error: StoreError },
+}
+
+impl ListedTurn {
+    /// Reads the columns of [`COLUMNS`]. Fails if not even the id of the turn can be read.
+    pub(super) fn read(key: &StoreKey, mut columns: SqlRow) -> Result<Self, StoreError> {
+        let number = columns.int()?;
+        let id = columns.text()?;
+        let failed = |reason: &str| damaged(format!("turn `{id}`"), reason);
+        let turn: TurnId = id.parse().map_err(|_| failed("its id is none"))?;
+        let created_at = columns.time(|| failed("its begin is no valid time"));
+        let created_at = created_at?.ok_or_else(|| failed("it has no begin"))?;
+        let tenant = columns.text()?;
+        let mut summary = TurnSummary::new(turn.clone(), created_at);
+        summary.tenant.clone_from(&tenant);
+        match SqlTurn::read_facts(key, (number, summary), columns) {
+            Ok(turn) => Ok(Self::Intact(Box::new(turn))),
+            Err(error @ StoreError::Damaged { .. }) => {
+                let summary = TurnSummary::damaged(turn, tenant, created_at);
+                Ok(Self::Damaged { number, summary, error })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Finds a turn to remove it, and locks its row as [`SqlTurn::lock_now`] does.
+    pub(super) async fn lock<T: SqlTransaction>(
+        tx: &T,
+        key: &StoreKey,
+        id: &TurnId,
+    ) -> Result<Option<Self>, T::Error> {
+        let rows = query(tx, &turn_sql("id = $1", T::LOCK), &[id.as_str().into()]).await?;
+        Ok(rows.into_iter().next().map(|row| Self::read(key, row)).transpose()?)
+    }
+
+    pub(super) const fn number(&self) -> i64 {
+        match self {
+            Self::Intact(turn) => turn.number,
+            Self::Damaged { number, .. } => *number,
+        }
+    }
+
+    pub(super) fn into_summary(self) -> TurnSummary {
+        match self {
+            Self::Intact(turn) => turn.row.summary,
+            Self::Damaged { summary, .. } => summary,
+        }
+    }
+}
+
 /// When the first open gate of a waiting turn closes by itself.
 pub(super) async fn first_expiry<T: SqlTransaction>(
     tx: &T,
@@ -252,6 +303,6 @@ pub(super) fn turn_sql(condition: &str, lock: &str) -> String {
 }
 
 /// The columns that [`SqlTurn::read`] takes.
-pub(super) const COLUMNS: &str = "number, id, created_at, status, runnable_at, held_until, take_overs, cancel, \
-    epoch, holder, process, conversation, tenant, agent, first_words, priority, model, tokens, stop, tools, \
+pub(super) const COLUMNS: &str = "number, id, created_at, tenant, status, runnable_at, held_until, take_overs, \
+    cancel, epoch, holder, process, conversation, agent, first_words, priority, model, tokens, stop, tools, \
     updated_at, ended_at, entries, last_entry, row_sum, mark";

@@ -3,7 +3,7 @@
 use haft_core::clock::Timestamp;
 use haft_core::store::{StoreError, StoreKey, TurnId, TurnQuery, TurnStatus, TurnSummary};
 
-use super::turn::{COLUMNS, SqlTurn};
+use super::turn::{COLUMNS, ListedTurn};
 use super::{
     SqlRow, SqlTransaction, SqlValue, UNFINISHED, index_hint, query as run_query, read_time,
     saturating_i64,
@@ -47,7 +47,9 @@ pub(super) async fn list_removable_turns<T: SqlTransaction>(
     if query.statuses.is_empty() {
         return Ok(Vec::new());
     }
-    let found = select(tx, key, &query, ByLease::Free(now)).await?;
+    let mut found = select(tx, key, &query, ByLease::Free(now)).await?;
+    // A damaged turn is evidence of what happened to the store, and is removed by its name only.
+    found.retain(|it| it.status != TurnStatus::Damaged);
     Ok(found.into_iter().map(|it| it.id).collect())
 }
 
@@ -64,7 +66,11 @@ async fn select<T: SqlTransaction>(
     let list = TurnListSql::new::<T>(query, before, by_lease);
     let values: Vec<SqlValue<'_>> = list.values.iter().map(ListValue::borrow).collect();
     let rows = run_query(tx, &list.sql, &values).await?;
-    let turns = rows.into_iter().map(|row| SqlTurn::read(key, row).map(|it| it.row.summary));
+    // A turn whose id cannot be read has no name under which a list could show it.
+    let turns = rows.into_iter().filter_map(|row| match ListedTurn::read(key, row) {
+        Err(StoreError::Damaged { .. }) => None,
+        listed => Some(listed.map(ListedTurn::into_summary)),
+    });
     Ok(turns.collect::<Result<_, _>>()?)
 }
 

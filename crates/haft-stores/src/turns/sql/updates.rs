@@ -6,13 +6,13 @@ use std::sync::Arc;
 use haft_core::clock::Timestamp;
 use haft_core::store::{
     Lease, Mark, MemoryScope, NewTurn, Row, RowKind, StoreError, StoreKey, StoreWrite, TurnId,
-    TurnQuery,
+    TurnQuery, TurnSummary,
 };
 use sha2::{Digest as _, Sha256};
 
 use super::gates::{close_gate, open_gate};
 use super::marks::{Contents, entry_mark, memory_mark, place_mark, record_mark, title_mark};
-use super::turn::{SqlTurn, first_expiry};
+use super::turn::{ListedTurn, SqlTurn, first_expiry};
 use super::turn_list::list_removable_turns;
 use super::{
     MAX_LIST, SqlQuery, SqlRow, SqlTransaction, SqlValue, query as run_query, read_time,
@@ -312,28 +312,41 @@ pub(in crate::turns) async fn remove_turns<T: SqlTransaction>(
     };
     let mut removed = Vec::with_capacity(ids.len());
     for id in ids {
-        let turn = SqlTurn::lock(tx, key, &id).await?;
-        let Some(turn) = turn.filter(|it| query.selects(&it.row.summary)) else { continue };
-        match turn.row.check_free(now) {
+        let Some(turn) = ListedTurn::lock(tx, key, &id).await? else { continue };
+        let free = match &turn {
+            ListedTurn::Intact(turn) => turn.row.check_free(now),
+            // No process can run it.
+            ListedTurn::Damaged { .. } => Ok(()),
+        };
+        let number = turn.number();
+        let summary = turn.into_summary();
+        if !query.selects(&summary) {
+            continue;
+        }
+        match free {
             Ok(()) => {}
             Err(held) if query.id.is_some() => return Err(held.into()),
             // Another process has claimed it meanwhile.
             Err(_) => continue,
         }
-        remove_turn(tx, &turn).await?;
+        remove_turn(tx, number, &summary).await?;
         removed.push(id);
     }
     Ok(removed)
 }
 
-async fn remove_turn<T: SqlTransaction>(tx: &T, turn: &SqlTurn) -> Result<(), T::Error> {
+async fn remove_turn<T: SqlTransaction>(
+    tx: &T,
+    number: i64,
+    turn: &TurnSummary,
+) -> Result<(), T::Error> {
     // The rows that belong to the turn are deleted by the foreign keys.
-    tx.execute("DELETE FROM {s}.turns WHERE number = $1", &[turn.number.into()]).await?;
-    if let Some(conversation) = &turn.row.summary.conversation {
+    tx.execute("DELETE FROM {s}.turns WHERE number = $1", &[number.into()]).await?;
+    if let Some(conversation) = &turn.conversation {
         // A conversation loses its title with its last turn.
         let sql = "DELETE FROM {s}.conversations WHERE digest = $1 AND NOT EXISTS
                        (SELECT 1 FROM {s}.turns WHERE conversation = $2 AND tenant = $3)";
-        let tenant = &turn.row.summary.tenant;
+        let tenant = &turn.tenant;
         let digest = conversation_digest(tenant, conversation);
         tx.execute(sql, &[(&digest).into(), conversation.into(), tenant.into()]).await?;
     }

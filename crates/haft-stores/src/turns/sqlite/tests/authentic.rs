@@ -1,6 +1,6 @@
 //! Rows that no process with the key has written, or that were changed since.
 
-use haft_core::store::{GateId, StopReason, SummaryUpdate};
+use haft_core::store::{ClaimFilter, GateId, GateQuery, StopReason, SummaryUpdate};
 
 use super::*;
 use crate::TurnDir;
@@ -51,6 +51,12 @@ async fn fill(store: &SqliteStore) {
 #[expect(clippy::needless_pass_by_value, reason = "a call reads as the question that it is")]
 fn is_damaged<T: std::fmt::Debug>(result: Result<T, StoreError>) -> bool {
     matches!(result, Err(StoreError::Damaged { .. }))
+}
+
+/// Whether a list shows turn `a` as damaged.
+async fn lists_damage(store: &SqliteStore) -> bool {
+    let turns = store.turns(TurnQuery::default()).await.unwrap();
+    turns.iter().any(|it| it.id == turn("a") && it.status == TurnStatus::Damaged)
 }
 
 #[test]
@@ -113,7 +119,7 @@ fn an_edited_row_is_told() {
             sql(&path, edit);
             assert!(is_damaged(store.load(turn("a")).await), "{edit}");
             if edit.contains(" turns ") {
-                assert!(is_damaged(store.turns(TurnQuery::default()).await), "{edit}");
+                assert!(lists_damage(&store).await, "{edit}");
                 let holder = LeaseRequest::new("w", Duration::from_secs(1));
                 assert!(is_damaged(store.claim(turn("a"), holder).await), "{edit}");
             }
@@ -146,6 +152,44 @@ fn an_earlier_state_of_a_row_is_told() {
              store from a copy, or use another one"
         );
     });
+}
+
+/// One damaged turn hides no other one, keeps no other one waiting, and can be removed.
+#[test]
+fn a_damaged_turn_is_listed_and_removed() {
+    let edits = [
+        ("UPDATE turns SET agent = 'evil' WHERE id = 'a'", true),
+        ("UPDATE turns SET status = 'paused' WHERE id = 'a'", true),
+        ("UPDATE turns SET mark = x'' WHERE id = 'a'", true),
+        ("UPDATE records SET json = 'x' WHERE id = 'first' AND turn = 1", false),
+        ("UPDATE gates SET json = '{|' WHERE turn = 1", false),
+    ];
+    for (edit, is_listed) in edits {
+        let (_dir, path) = temp_db();
+        run(async {
+            let store = open(&path);
+            fill(&store).await;
+            for name in ["a", "b"] {
+                let new = NewTurn::new(turn(&format!("queued-{name}"))).agent("shop");
+                store.insert(new).await.unwrap();
+            }
+            sql(&path, edit);
+            sql(&path, "UPDATE turns SET agent = 'evil' WHERE id = 'queued-a'");
+            let turns = store.turns(TurnQuery::default()).await.unwrap();
+            assert_eq!(turns.len(), 4, "{edit}");
+            assert_eq!(lists_damage(&store).await, is_listed, "{edit}");
+            assert!(is_damaged(store.load(turn("a")).await), "{edit}");
+            assert!(store.load(turn("b")).await.is_ok(), "{edit}");
+            assert!(!store.gates(GateQuery::default()).await.unwrap().is_empty(), "{edit}");
+            let holder = LeaseRequest::new("w", Duration::from_secs(1));
+            let claimed = store.claim_next(ClaimFilter::default(), holder).await.unwrap();
+            assert_eq!(claimed.map(|it| it.turn), Some(turn("queued-b")), "{edit}");
+            let collected = store.remove_turns(TurnQuery::default().ended()).await.unwrap();
+            assert_eq!(collected.contains(&turn("a")), !is_listed, "{edit}");
+            assert_eq!(store.remove(turn("a")).await.unwrap(), is_listed, "{edit}");
+            assert!(store.load(turn("a")).await.unwrap().is_none(), "{edit}");
+        });
+    }
 }
 
 /// A write does not make an edited row authentic.
@@ -205,7 +249,7 @@ fn a_database_of_another_key_is_refused() {
         let key = haft_core::store::StoreKey::of_secret(key.try_into().unwrap());
         sql(&file, &format!("UPDATE store SET value = '{}'", hex::encode(key.fingerprint())));
         let store = SqliteStore::open(ours.path()).unwrap();
-        assert!(is_damaged(store.turns(TurnQuery::default()).await));
+        assert!(lists_damage(&store).await);
         assert!(is_damaged(store.load(turn("a")).await));
         let holder = || LeaseRequest::new("w", Duration::from_secs(1));
         assert!(is_damaged(store.claim(turn("a"), holder()).await));
@@ -272,6 +316,7 @@ fn a_flipped_byte_is_never_read_as_something_else() {
                 Ok(found) if found == expected => {}
                 // A turn or a title that is not found has no row that could say so.
                 Ok(found) if found == "None" || found == "[]" || found == "{}" => told += 1,
+                Ok(found) if found.contains("status: Damaged") => told += 1,
                 Ok(found) => panic!("byte {at} is read as something else: {found} for {expected}"),
                 Err(_) => told += 1,
             }
