@@ -74,7 +74,7 @@ impl Sandbox {
     /// The same with the `cargo` that has built the tests, and with the time to use it.
     #[must_use]
     pub fn with_cargo(mut self) -> Self {
-        let variable = |name: &str| std::env::var(name).ok();
+        let variable = |name: &str| std::env::var_os(name)?.into_string().ok();
         let home = variable("HOME").unwrap_or_default();
         let cargo_home = variable("CARGO_HOME").unwrap_or_else(|| format!("{home}/.cargo"));
         self.env.insert("CARGO_HOME".to_owned(), cargo_home);

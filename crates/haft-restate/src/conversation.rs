@@ -41,6 +41,7 @@ impl ConversationObject {
     ///
     /// The agent leaves turns that wait at gates ([`GatePolicy::Suspend`](haft::turn::GatePolicy::Suspend)), and its store
     /// outlives the process. No other worker claims the turns of this agent: Restate decides when they run.
+    #[must_use]
     pub const fn new(agent: Agent) -> Self {
         Self { agent }
     }

@@ -1,5 +1,7 @@
 //! Runs a program confined to a directory: `confine DIR PROGRAM ARGS…`. The tests of this crate use it.
 
+#![expect(clippy::print_stderr, reason = "an example prints")]
+
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;

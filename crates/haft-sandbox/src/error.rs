@@ -1,5 +1,6 @@
 //! Why nothing was started.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -38,13 +39,13 @@ pub enum SandboxError {
 
 impl SandboxError {
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is tried there"))]
-    pub(crate) fn path(path: impl Into<PathBuf>, reason: impl ToString) -> Self {
+    pub(crate) fn path(path: impl Into<PathBuf>, reason: impl fmt::Display) -> Self {
         Self::Path { path: path.into(), reason: reason.to_string() }
     }
 
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is tried there"))]
-    pub(crate) fn io(doing: impl ToString, source: io::Error) -> Self {
-        Self::Io { doing: doing.to_string(), source }
+    pub(crate) fn io(doing: &str, source: io::Error) -> Self {
+        Self::Io { doing: doing.to_owned(), source }
     }
 
     /// What the user can do, if this is known.

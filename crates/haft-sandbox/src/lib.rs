@@ -43,12 +43,14 @@ mod error;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux;
 mod policy;
+mod sandbox;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod unsupported;
 
 pub use error::SandboxError;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub use linux::{Sandbox, check_system, run_helper};
+pub use linux::{check_system, run_helper};
 pub use policy::{Policy, VARIABLE_PREFIX};
+pub use sandbox::Sandbox;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub use unsupported::{Sandbox, check_system, run_helper};
+pub use unsupported::{check_system, run_helper};

@@ -23,10 +23,9 @@ use self::stage::Plan;
 pub use self::stage::run_helper;
 use crate::{Policy, SandboxError};
 
-/// A place in which programs run confined. It must live as long as they do: then it removes what it has put in the way of
-/// directories that must not be created.
+/// What a policy means for this system.
 #[derive(Debug)]
-pub struct Sandbox {
+pub(crate) struct Prepared {
     bwrap: &'static Path,
     /// This program, whose descriptor `bwrap` inherits.
     own: File,
@@ -36,13 +35,8 @@ pub struct Sandbox {
     _placeholders: Vec<Placeholder>,
 }
 
-impl Sandbox {
-    /// Prepares a place with this policy: looks for what must be hidden and protected.
-    ///
-    /// # Errors
-    ///
-    /// The system cannot confine programs, or a path of the policy cannot be used.
-    pub fn prepare(policy: &Policy) -> Result<Self, SandboxError> {
+impl Prepared {
+    pub(crate) fn of(policy: &Policy) -> Result<Self, SandboxError> {
         let bwrap = find_bwrap()?;
         check_landlock()?;
         let (layout, placeholders) = Layout::of(policy)?;
@@ -52,13 +46,7 @@ impl Sandbox {
         Ok(Self { bwrap, own, dir, layout, plan, _placeholders: placeholders })
     }
 
-    /// A command that is confined. The caller sets its standard streams, its process group and its environment: the program gets
-    /// the variables whose names begin with [`VARIABLE_PREFIX`](crate::VARIABLE_PREFIX), without that, and no others.
-    ///
-    /// # Errors
-    ///
-    /// The command line cannot be made.
-    pub fn command<S: AsRef<OsStr>>(
+    pub(crate) fn command<S: AsRef<OsStr>>(
         &self,
         program: &Path,
         args: impl IntoIterator<Item = S>,
@@ -115,7 +103,7 @@ impl Sandbox {
 ///
 /// What is missing.
 pub fn check_system() -> Result<(), SandboxError> {
-    let sandbox = Sandbox::prepare(&Policy::new("/"))?;
+    let sandbox = Prepared::of(&Policy::new("/"))?;
     let mut command = sandbox.command(Path::new("/bin/true"), [""; 0])?;
     command.env_clear().stdin(Stdio::null()).stdout(Stdio::null());
     let output = command.output().map_err(|it| SandboxError::io("running `bwrap`", it))?;

@@ -6,31 +6,21 @@ use std::process::Command;
 
 use crate::{Policy, SandboxError};
 
-/// A place in which a program runs confined.
+/// Never there.
 #[derive(Debug)]
-pub struct Sandbox(());
+pub(crate) enum Prepared {}
 
-impl Sandbox {
-    /// Prepares a place with this policy.
-    ///
-    /// # Errors
-    ///
-    /// This system cannot confine programs.
-    pub fn prepare(_policy: &Policy) -> Result<Self, SandboxError> {
+impl Prepared {
+    pub(crate) fn of(_policy: &Policy) -> Result<Self, SandboxError> {
         Err(unavailable())
     }
 
-    /// A command that is confined.
-    ///
-    /// # Errors
-    ///
-    /// This system cannot confine programs.
-    pub fn command<S: AsRef<OsStr>>(
+    pub(crate) fn command<S: AsRef<OsStr>>(
         &self,
         _program: &Path,
         _args: impl IntoIterator<Item = S>,
     ) -> Result<Command, SandboxError> {
-        Err(unavailable())
+        match *self {}
     }
 }
 

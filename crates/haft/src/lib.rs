@@ -100,6 +100,7 @@
 //! | `tools` | no | `tools`: packs of ready-made tools: files, time, math, text, data, memory, web |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod answer;
 pub mod artifacts;
 pub mod error;
 pub mod events;
@@ -125,6 +126,7 @@ pub use haft_providers as providers;
 #[doc(hidden)]
 pub use haft_core::__macro;
 
+pub use answer::Answer;
 pub use error::{Error, Result};
 #[doc(inline)]
 pub use haft_core::context::TurnContext;
@@ -143,7 +145,7 @@ pub use haft_core::{
 #[doc(inline)]
 pub use haft_providers::Provider;
 #[doc(inline)]
-pub use turn::{Agent, Answer, Turn, TurnReport};
+pub use turn::{Agent, Turn, TurnReport};
 #[doc(inline)]
 pub use worker::Worker;
 

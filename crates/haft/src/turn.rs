@@ -78,7 +78,7 @@ pub use self::limits::{Deadlines, Limit, Limits};
 pub use self::prices::{CostLimit, PriceTable, TokenPrices};
 pub(crate) use self::rendering::OpenedTurn;
 pub use self::rendering::{RenderedRequest, TurnArtifact};
-pub use self::report::{Answer, TurnError, TurnOutcome, TurnReport};
+pub use self::report::{TurnError, TurnOutcome, TurnReport};
 pub use self::request::Turn;
 pub use self::running::RunningTurn;
 pub use self::stopped::TurnStopped;

@@ -149,6 +149,6 @@ mod tests {
         let content = "id=a DEAD x\n".repeat(10_000) + "id=DEAD\n";
         let pattern = Pattern::new("id=[ab]*DEAD", &GrepOptions::new()).unwrap();
         let found = pattern.find_end(content.as_bytes(), 0, content.len()).unwrap();
-        assert_eq!(&content[..found], content.trim_end());
+        assert_eq!(found, content.trim_end().len());
     }
 }

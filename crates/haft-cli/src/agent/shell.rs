@@ -12,7 +12,7 @@ use haft::tools::{ByteStream, FilesOptions, ToolEffect, apply_patch};
 use haft::{Args, Tool, ToolArgs, ToolFailure, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::time::{Sleep, sleep};
+use tokio::time::Sleep;
 
 use super::agent_dir::{contains_resolved, is_descending};
 use super::command::{ProcessOutput, Program};
@@ -145,9 +145,11 @@ impl Shell {
             .definition_part("env", &self.env);
         let tool = match self.outside {
             OutsideKey::Never => tool,
-            OutsideKey::Ask => tool
-                .requires_approval(OUTSIDE_QUESTION)
-                .approval_only_for(|args: &Args| args.to_value()["outside"] == true),
+            OutsideKey::Ask => {
+                tool.requires_approval(OUTSIDE_QUESTION).approval_only_for(|args: &Args| {
+                    args.to_value().get("outside") == Some(&true.into())
+                })
+            }
         };
         tool.handler(move |args: RunCommandArgs| {
             let shell = Arc::clone(&shell);
@@ -186,7 +188,7 @@ impl Shell {
             .map_err(|error| ToolFailure::new(format!("the shell cannot be run: {error}")))?;
         let stream = BoundedOutput {
             output: Some(output),
-            deadline: Box::pin(sleep(Duration::from_secs(args.seconds.into()))),
+            deadline: Box::pin(sleep(args.seconds)),
             seconds: args.seconds,
         };
         Ok(ToolOutput::Stream(ByteStream::new(stream)))
@@ -242,4 +244,9 @@ const WRAPPER: &str = r#"exec 2>&1; sh -c "$1"; printf '\n[exit status %s, %s]\n
 const MAX_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// Longer than any command may take.
+#[expect(clippy::disallowed_methods, reason = "a program that runs is waited for, not replayed")]
+fn sleep(seconds: u32) -> Sleep {
+    tokio::time::sleep(Duration::from_secs(seconds.into()))
+}
+
 const MAX_CALL: Duration = Duration::from_secs(3700);

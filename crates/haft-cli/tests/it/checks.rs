@@ -193,7 +193,7 @@ only = ["curent_time"]
     warning: a/agent.toml:14: `tools.command.tag.approval`: `Set the tag {nam}?` uses `nam`, which is not in `args`
     hint: did you mean `name`?
     error: a/agent.toml:2: unknown field `colour`
-    hint: valid names: name, system, system_file, instructions, content_notice, preview_tokens, prompt, model, options, script, store, prepare, limits, approvals, tools
+    hint: valid names: name, system, system_file, instructions, content_notice, preview_tokens, prompt, model, options, script, store, prepare, sandbox, limits, approvals, tools
     error: a/agent.toml:4: `model`: unknown provider `opnai`
     hint: did you mean `openai`? Or: the agent has a script, which needs no model: --model script
     error: a/agent.toml:8: `limits.iterations`: the limit must not be 0

@@ -185,7 +185,7 @@ fn restrict_writes(writable: &[PathBuf]) -> io::Result<()> {
         .and_then(|it| it.scope(Scope::from_all(abi)))
         .and_then(landlock::Ruleset::create)
         .and_then(|it| it.add_rules(path_beneath_rules(writable, handled & !devices)))
-        .and_then(|it| it.restrict_self())
+        .and_then(landlock::RulesetCreated::restrict_self)
         .map_err(io::Error::other)?;
     match restricted.ruleset {
         RulesetStatus::NotEnforced => Err(io::Error::other("Landlock is not enforced")),

@@ -130,7 +130,8 @@ fn cargo_test_works() {
     }
     let dir = tempfile::tempdir().unwrap();
     write_workspace(dir.path());
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let cargo = std::env::var_os("CARGO").map(|it| it.into_string().unwrap());
+    let cargo = cargo.unwrap_or_else(|| "cargo".to_owned());
     let policy = Policy::new(dir.path()).write("target");
     let resolved = Command::new(&cargo)
         .args(["generate-lockfile", "--offline"])

@@ -130,6 +130,7 @@ impl Fork {
     }
 
     /// The messages that the stored turn began with, to ask the new one with.
+    #[must_use]
     pub fn messages(&self) -> TurnMessages {
         self.input.iter().map(|message| Message::clone(message)).collect()
     }

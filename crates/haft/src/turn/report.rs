@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use super::limits::Limit;
 use super::recorder::is_store_failure;
 use super::stopped::{TurnStopped, write_stop};
-use crate::error::Error;
 
 /// How a turn ended, and its results.
 ///
@@ -129,33 +128,6 @@ impl TurnReport {
     pub fn unknown_calls(&self) -> impl Iterator<Item = RecordId> {
         let unknown = self.calls.iter().filter(|call| call.state() == CallState::Unknown);
         unknown.map(|call| call.id())
-    }
-}
-
-/// The answer of a turn that completed, with the report of the turn. Printing it prints the value.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Answer<T = String> {
-    /// The text of the assistant's last message, or the value of a [typed](super::Turn::typed) turn.
-    pub value: T,
-    /// The report of the turn.
-    pub report: TurnReport,
-}
-
-impl<T> Answer<T> {
-    /// The answer of a turn that completed.
-    pub(super) fn of_report(
-        report: TurnReport,
-        decode: fn(&TurnReport) -> Result<T, AnswerError>,
-    ) -> Result<Self, Error> {
-        let report = report.into_result()?;
-        Ok(Self { value: decode(&report)?, report })
-    }
-}
-
-impl<T: fmt::Display> fmt::Display for Answer<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt(f)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A request for a turn, which is awaited, started or submitted.
 
 use std::fmt;
-use std::future::{Future, IntoFuture};
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,15 +20,14 @@ use serde_json::Value;
 use super::agent::{Agent, AgentShared};
 use super::cancellable::run_cancellable;
 use super::input::{TurnInput, TurnMessages};
-use super::report::{Answer, TurnReport};
+use super::report::TurnReport;
 use super::running::RunningTurn;
 use super::{GatePolicy, Limits, TurnError, driver, rendering};
-use crate::error::Result;
 
 /// A request for a turn of an [`Agent`]: a new one ([`Agent::turn`]), or one that was interrupted ([`Agent::resume`]).
 ///
 /// Nothing happens until it is awaited, [reported](Self::report), [started](Self::start) or
-/// [submitted](Self::submit). Awaiting it gives the [`Answer`] of a turn that completed; every other end is an error with
+/// [submitted](Self::submit). Awaiting it gives the [`Answer`](crate::Answer) of a turn that completed; every other end is an error with
 /// the reason and the report. Setters never fail: what is wrong with the request is the error of the await.
 ///
 /// Dropping the future stops the turn where it is: what was journaled stays, and [`Agent::resume`] continues from there.
@@ -52,7 +51,7 @@ pub struct Turn<T = String> {
     requested: Requested,
     cancellation: Cancellation,
     signal: Option<BoxFuture<'static, ()>>,
-    decode: fn(&TurnReport) -> Result<T, AnswerError>,
+    pub(crate) decode: fn(&TurnReport) -> Result<T, AnswerError>,
     /// What is wrong with the request.
     fault: Option<TurnError>,
 }
@@ -490,6 +489,7 @@ impl<T> Turn<T> {
     /// process runs it, another executor began it, or the store failed. Nothing has run in that case. Everything that happens
     /// later is part of the report. If the store fails later, the report contains the error, and the turn has not ended: it
     /// can be resumed.
+    #[must_use]
     pub fn report(self) -> BoxFuture<'static, Result<TurnReport, TurnError>> {
         let Self { agent, requested, cancellation, signal, fault, .. } = self;
         if let Some(fault) = fault {
@@ -508,6 +508,7 @@ impl<T> Turn<T> {
     /// # Panics
     ///
     /// There is no tokio runtime.
+    #[expect(clippy::must_use_candidate, reason = "a turn whose handle is dropped goes on")]
     pub fn start(self) -> RunningTurn<T> {
         let events = crate::events::EventHub::new();
         let decode = self.decode;
@@ -583,17 +584,6 @@ impl<T> Turn<T> {
                 Err(TurnError::invalid(what, "the turn is stored already"))
             }
         }
-    }
-}
-
-impl<T: Send + 'static> IntoFuture for Turn<T> {
-    type Output = Result<Answer<T>>;
-    type IntoFuture = BoxFuture<'static, Result<Answer<T>>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        let decode = self.decode;
-        let report = self.report();
-        Box::pin(async move { Answer::of_report(report.await?, decode) })
     }
 }
 

@@ -1,7 +1,6 @@
 //! A turn that runs on a task of its own.
 
 use std::fmt;
-use std::future::IntoFuture;
 use std::sync::Arc;
 
 use haft_core::BoxFuture;
@@ -11,12 +10,11 @@ use haft_core::event::{Event, EventKind};
 use tokio::task::JoinHandle;
 
 use super::TurnError;
-use super::report::{Answer, TurnReport};
+use super::report::TurnReport;
 use super::task::spawn_detached;
-use crate::error::Result;
 use crate::events::Subscription;
 
-/// A turn that runs, with its events. Awaiting it gives its [`Answer`], as awaiting a [`Turn`](super::Turn) does.
+/// A turn that runs, with its events. Awaiting it gives its [`Answer`](crate::Answer), as awaiting a [`Turn`](super::Turn) does.
 ///
 /// Dropping it lets the turn run on. A reader that is slower than the turn misses events, and never stalls it.
 ///
@@ -41,7 +39,7 @@ pub struct RunningTurn<T = String> {
     task: JoinHandle<Result<TurnReport, TurnError>>,
     events: Subscription,
     cancellation: Cancellation,
-    decode: fn(&TurnReport) -> Result<T, AnswerError>,
+    pub(crate) decode: fn(&TurnReport) -> Result<T, AnswerError>,
 }
 
 impl<T> RunningTurn<T> {
@@ -107,16 +105,6 @@ impl<T> RunningTurn<T> {
             Ok(ended) => ended,
             Err(error) => Err(TurnError::invalid("task", error)),
         }
-    }
-}
-
-impl<T: Send + 'static> IntoFuture for RunningTurn<T> {
-    type Output = Result<Answer<T>>;
-    type IntoFuture = BoxFuture<'static, Result<Answer<T>>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        let decode = self.decode;
-        Box::pin(async move { Answer::of_report(self.report().await?, decode) })
     }
 }
 

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use haft_core::store::{StoreChangeKind, TurnId};
 use tokio::task::JoinHandle;
 use tokio_postgres::AsyncMessage;
 
@@ -67,17 +68,25 @@ async fn listen(database: &Weak<Database>, hub: &Weak<ChangeHub>, own: &Origin) 
         match message {
             Some(Ok(AsyncMessage::Notification(told))) => {
                 let hub = hub.upgrade()?;
-                match own.read_change(told.payload()) {
-                    Some(Some((turn, kind))) => hub.notify(&turn, kind),
-                    Some(None) => hub.notify_unknown(),
-                    // The listeners of this process know it already.
-                    None => {}
+                if own.is_of(told.payload()) {
+                    continue;
+                }
+                match read_change(told.payload()) {
+                    Some((turn, kind)) => hub.notify(&turn, kind),
+                    None => hub.notify_unknown(),
                 }
             }
             Some(Ok(_)) => {}
             Some(Err(_)) | None => return Some(()),
         }
     }
+}
+
+/// What a notification says, if it can be read.
+fn read_change(text: &str) -> Option<(TurnId, StoreChangeKind)> {
+    let mut words = text.splitn(3, ' ').skip(1);
+    let kind = StoreChangeKind::from_word(words.next()?)?;
+    Some((words.next()?.parse().ok()?, kind))
 }
 
 #[expect(clippy::disallowed_methods, reason = "other processes are waited for, not replayed")]

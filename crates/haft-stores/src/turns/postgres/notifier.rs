@@ -88,13 +88,9 @@ impl Origin {
         format!("{} {} {turn}", self.0, kind.as_str())
     }
 
-    /// What a notification of another process says; `None` if it is one of this process.
-    pub(super) fn read_change(&self, text: &str) -> Option<Option<(TurnId, StoreChangeKind)>> {
-        let (origin, change) = text.split_once(' ').unwrap_or(("", text));
-        (origin != &*self.0).then(|| {
-            let (kind, turn) = change.split_once(' ')?;
-            Some((turn.parse().ok()?, StoreChangeKind::from_word(kind)?))
-        })
+    /// Whether a notification comes from this process, whose listeners know the change already.
+    pub(super) fn is_of(&self, text: &str) -> bool {
+        text.split_once(' ').is_some_and(|(origin, _)| origin == &*self.0)
     }
 }
 

@@ -27,14 +27,12 @@ pub(in crate::turns) async fn load_turn<T: SqlTransaction>(
 ) -> Result<Option<StoredTurn>, T::Error> {
     let name: [SqlValue<'_>; 1] = [id.as_str().into()];
     let turn = turn_sql("id = $1", "");
-    let records = format!(
-        "SELECT number, kind, id, json, mark FROM {{s}}.records WHERE turn = (SELECT number FROM {{s}}.turns WHERE id = $1) ORDER BY number"
-    );
+    let records = "SELECT number, kind, id, json, mark FROM {s}.records
+         WHERE turn = (SELECT number FROM {s}.turns WHERE id = $1) ORDER BY number";
     let gates = gates_sql("turns.id = $1");
-    let journal = format!(
-        "SELECT number, json, mark FROM {{s}}.journal WHERE turn = (SELECT number FROM {{s}}.turns WHERE id = $1) ORDER BY number"
-    );
-    let queries = [&turn, &records, &gates, &journal].map(|sql| SqlQuery::new(sql, name));
+    let journal = "SELECT number, json, mark FROM {s}.journal
+         WHERE turn = (SELECT number FROM {s}.turns WHERE id = $1) ORDER BY number";
+    let queries = [&*turn, records, &*gates, journal].map(|sql| SqlQuery::new(sql, name));
     let rows: [Vec<SqlRow>; 4] = tx.query_all(&queries).await?.try_into().unwrap_or_default();
     let [turn, records, gates, journal] = rows;
     let Some(turn) = turn.into_iter().next() else { return Ok(None) };
@@ -106,18 +104,16 @@ pub(in crate::turns) async fn read_journal<T: SqlTransaction>(
     let limit = saturating_i64(limit as u64);
     let name: SqlValue<'_> = id.as_str().into();
     let turn = turn_sql("id = $1", "");
-    let before = format!(
-        "SELECT mark FROM {{s}}.journal WHERE turn = (SELECT number FROM {{s}}.turns WHERE id = $1) AND number <= $2
-         ORDER BY number DESC LIMIT 1"
-    );
-    let following = format!(
-        "SELECT number, json, mark FROM {{s}}.journal WHERE turn = (SELECT number FROM {{s}}.turns WHERE id = $1) AND number > $2
-         ORDER BY number LIMIT $3"
-    );
+    let before = "SELECT mark FROM {s}.journal
+         WHERE turn = (SELECT number FROM {s}.turns WHERE id = $1) AND number <= $2
+         ORDER BY number DESC LIMIT 1";
+    let following = "SELECT number, json, mark FROM {s}.journal
+         WHERE turn = (SELECT number FROM {s}.turns WHERE id = $1) AND number > $2
+         ORDER BY number LIMIT $3";
     let queries = [
         SqlQuery::new(&turn, [name]),
-        SqlQuery::new(&before, [name, after.into()]),
-        SqlQuery::new(&following, [name, after.into(), limit.into()]),
+        SqlQuery::new(before, [name, after.into()]),
+        SqlQuery::new(following, [name, after.into(), limit.into()]),
     ];
     let rows: [Vec<SqlRow>; 3] = tx.query_all(&queries).await?.try_into().unwrap_or_default();
     let [turn, mut before, rows] = rows;

@@ -232,7 +232,7 @@ fn read_cancel(text: Option<String>) -> serde_json::Result<Option<CancelRequest>
 /// A turn in a list, where one that is damaged does not hide the others.
 pub(super) enum ListedTurn {
     Intact(Box<SqlTurn>),
-    Damaged { number: i64, summary: TurnSummary, error: StoreError },
+    Damaged { number: i64, summary: Box<TurnSummary>, error: StoreError },
 }
 
 impl ListedTurn {
@@ -250,7 +250,7 @@ impl ListedTurn {
         match SqlTurn::read_facts(key, (number, summary), columns) {
             Ok(turn) => Ok(Self::Intact(Box::new(turn))),
             Err(error @ StoreError::Damaged { .. }) => {
-                let summary = TurnSummary::damaged(turn, tenant, created_at);
+                let summary = Box::new(TurnSummary::damaged(turn, tenant, created_at));
                 Ok(Self::Damaged { number, summary, error })
             }
             Err(error) => Err(error),
@@ -277,7 +277,7 @@ impl ListedTurn {
     pub(super) fn into_summary(self) -> TurnSummary {
         match self {
             Self::Intact(turn) => turn.row.summary,
-            Self::Damaged { summary, .. } => summary,
+            Self::Damaged { summary, .. } => *summary,
         }
     }
 }

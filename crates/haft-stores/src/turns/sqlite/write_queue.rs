@@ -48,7 +48,7 @@ impl WriteQueue {
                 runtime,
                 changes,
                 seen: read_version(&opened.connection).ok(),
-                looked: Instant::now(),
+                looked: read_clock(),
             };
             run_writer(&mut incoming, &opened, sync_level);
             opened.close();
@@ -256,13 +256,18 @@ impl IncomingJobs {
 
     /// Tells the listeners if another connection has committed since the last look.
     fn look(&mut self, connection: &Connection) {
-        self.looked = Instant::now();
+        self.looked = read_clock();
         // A file that cannot be read now tells nothing.
         let Ok(version) = read_version(connection) else { return };
         if self.seen.replace(version) != Some(version) {
             self.changes.notify_unknown();
         }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "other processes are waited for, not replayed")]
+fn read_clock() -> Instant {
+    Instant::now()
 }
 
 /// The number that changes when another connection commits.

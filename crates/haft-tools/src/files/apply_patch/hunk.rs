@@ -7,10 +7,14 @@ pub(super) fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, String> 
     if hunks.is_empty() {
         return Ok(text.to_owned());
     }
-    // Applied backwards and forwards again, such a text is the same.
-    let is_applied = replace_parts(text, hunks, Direction::Backward)
-        .and_then(|before| replace_parts(&before, hunks, Direction::Forward))
-        .is_ok_and(|after| after == text);
+    // Applied backwards and forwards again, such a text is the same. A hunk that leaves no lines does not show whether it was
+    // applied.
+    let leaves_lines =
+        |hunk: &Hunk| hunk.lines.iter().any(|it| !matches!(it, HunkLine::Removed(_)));
+    let is_applied = hunks.iter().all(leaves_lines)
+        && replace_parts(text, hunks, Direction::Backward)
+            .and_then(|before| replace_parts(&before, hunks, Direction::Forward))
+            .is_ok_and(|after| after == text);
     if is_applied {
         return Ok(text.to_owned());
     }

@@ -337,7 +337,12 @@ fn find_order() -> Result<Tool, String> {
         "properties": {"id": {"type": "string", "description": "The number of the order"}}});
     let tool = Tool::builder("find_order").description("Finds an order and says where it is.");
     let tool = tool.effect(ToolEffect::ReadOnly).json_schema(schema).handler(|args: Args| {
-        let id = args.root().get("id").and_then(|it| it.as_str()).unwrap_or_default().to_owned();
+        let id = args
+            .root()
+            .get("id")
+            .and_then(haft_core::json::ValueRef::as_str)
+            .unwrap_or_default()
+            .to_owned();
         format!("order {id}: shipped, due on Friday")
     });
     tool.build().map_err(|error| error.to_string())

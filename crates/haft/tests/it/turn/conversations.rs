@@ -58,7 +58,7 @@ impl World {
     }
 
     async fn run(&self, agent: &Agent, id: &str, text: &str) {
-        let report = message(&agent, id, text).report().await.unwrap();
+        let report = message(agent, id, text).report().await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     }
 }

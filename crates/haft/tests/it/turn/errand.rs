@@ -296,7 +296,7 @@ pub(crate) async fn run_until(
     let turn = async {
         match Errand::input(agent).cancellation(&token).report().await {
             Err(TurnError::Store(StoreError::Exists { .. })) => {
-                agent.resume(&Errand::id()).cancellation(&token).report().await
+                agent.resume(Errand::id()).cancellation(&token).report().await
             }
             other => other,
         }

@@ -435,7 +435,8 @@ async fn a_runner_without_an_agent_or_without_grants_approves_one_call() {
             if with_approvals { built.approvals(Arc::new(bench.approvals())) } else { built };
         built.build().unwrap()
     };
-    for (with_approvals, reason) in [(true, "which agent it runs"), (false, "no store for them")] {
+    for (with_approvals, reason) in [(true, "the agent has no name"), (false, "no store for them")]
+    {
         let agent = build(with_approvals);
         let decide = async {
             pass(WAIT).await;

@@ -157,7 +157,7 @@ async fn line_18_a_text_that_is_stored_is_not_stored_again() {
     let run = Errand::input(&agent).report();
     assert!(tokio::time::timeout(Duration::from_secs(1), run).await.is_err());
     clock.advance(Duration::from_secs(3600));
-    let report = agent.resume(&Errand::id()).report().await.unwrap();
+    let report = agent.resume(Errand::id()).report().await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(written.load(Ordering::SeqCst), 1);
 }

@@ -107,7 +107,7 @@ async fn stop_after_commit(number: usize) -> (bool, u32, CallState) {
     let mut report = input(&built).id("t").report().await.unwrap();
     let was_stopped = is_away.swap(false, Ordering::SeqCst);
     if report.is_resumable {
-        report = built.resume(&turn()).report().await.unwrap();
+        report = built.resume(turn()).report().await.unwrap();
     }
     (was_stopped, ran.load(Ordering::SeqCst), report.calls.first().unwrap().state())
 }

@@ -62,7 +62,7 @@ impl World {
     }
 
     async fn run(&self, agent: &Agent, turn: &str) {
-        let report = message(&agent, turn).report().await.unwrap();
+        let report = message(agent, turn).report().await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
         self.clock.advance(Duration::from_secs(60));
     }
@@ -71,7 +71,7 @@ impl World {
     async fn interrupt(&self, agent: &Agent, turn: &str, change: impl AsyncFnOnce()) {
         self.hangs.store(true, Ordering::SeqCst);
         let died =
-            tokio::time::timeout(Duration::from_secs(1), message(&agent, turn).report()).await;
+            tokio::time::timeout(Duration::from_secs(1), message(agent, turn).report()).await;
         assert!(died.is_err());
         self.hangs.store(false, Ordering::SeqCst);
         change().await;

@@ -96,7 +96,7 @@ async fn run_turns_of_two_agents(store: Shared) {
     let stats = work.stop().await;
     assert_eq!((stats.claimed, stats.completed, stats.ended()), (20, 20, 20), "{stats:?}");
     assert_eq!((stats.running, stats.failed, stats.errors), (0, 0, 0), "{stats:?}");
-    assert!(stats.is_draining && stats.claim_latency.total >= 20, "{stats:?}");
+    assert!(stats.is_draining && (1..=20).contains(&stats.claim_latency.total), "{stats:?}");
     assert_eq!(status(&store, &other).await, TurnStatus::Queued, "no agent is for its agent");
 }
 
