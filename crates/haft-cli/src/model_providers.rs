@@ -208,7 +208,7 @@ impl ProviderSpec {
     pub(crate) fn proxy_transport(&self) -> Result<Option<HttpTransport>> {
         let variables = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"];
         let is_set =
-            |name: &&str| read_text(name).is_some() || read_text(&name.to_lowercase()).is_some();
+            |name: &&str| read_text(name).is_some() || read_text(name.to_lowercase()).is_some();
         if !variables.iter().any(is_set) || is_loopback(&self.url()) {
             return Ok(None);
         }
@@ -238,7 +238,7 @@ fn read_headers(prefix: &str) -> Map<String, Value> {
 
 /// Reads the base URL that the environment has for a provider.
 fn read_base_url(prefix: &str) -> Option<String> {
-    let url = read_text(&format!("{prefix}_BASE_URL"));
+    let url = read_text(format!("{prefix}_BASE_URL"));
     let host = || (prefix == "OLLAMA").then(|| read_text("OLLAMA_HOST")).flatten();
     let endpoint =
         || (prefix == "AZURE_OPENAI").then(|| read_text("AZURE_OPENAI_ENDPOINT")).flatten();

@@ -71,7 +71,7 @@ pub(super) async fn call_tool(
     let work = |_, token: Cancellation| turn.cancellation(&token).report();
     let report = session.run_turn(work).await?;
     if let TurnOutcome::Waiting { gates } = &report.outcome {
-        return Err(unanswered_error(session.find_reason(&gates).await?.as_deref()).into());
+        return Err(unanswered_error(session.find_reason(gates).await?.as_deref()).into());
     }
     print_report(&report, args.json.then_some(started_at), terminal).await
 }
