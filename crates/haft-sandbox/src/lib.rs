@@ -38,6 +38,7 @@
 //! A hard link that leads from a writable directory to a file elsewhere gives access to that file, if it existed before. What
 //! a program writes can be code that the user runs later. Memory and processor time are not limited, only the number of
 //! processes of an ordinary user, the size of private directories and the size of core dumps.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod error;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
