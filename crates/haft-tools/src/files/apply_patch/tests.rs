@@ -49,7 +49,6 @@ fn check_update(before: &str, hunks: &str, after: &str) {
 #[test]
 fn hunks_change_a_file_once() {
     check_update("a\nb\nc\n", "@@\n a\n-b\n+B\n c", "a\nB\nc\n");
-    check_update("a\nb\nc\n", "-b", "a\nc\n");
     check_update("a\nb\nc", "@@\n b\n-c\n+d", "a\nb\nd");
     check_update("x\na\nx\nb\n", "@@ b\n+c", "x\na\nx\nb\nc\n");
     check_update("f\n  a\ng\n  a\n", "@@ g\n-  a\n+  b", "f\n  a\ng\n  b\n");
@@ -58,6 +57,17 @@ fn hunks_change_a_file_once() {
     check_update("a  \nb\n", "@@\n a\n-b\n+c", "a  \nc\n");
     check_update("a\r\nb\r\n", "@@\n-b\n+c", "a\r\nc\r\n");
     check_update("a\n\nb\n", "@@\n a\n\n-b\n+c", "a\n\nc\n");
+}
+
+/// Nothing in the file shows that lines were removed, unless the patch names a line next to them.
+#[test]
+fn a_removal_without_other_lines_is_refused_when_it_is_repeated() {
+    let fixture = fixture();
+    let text = patch("*** Update File: src/a.txt\n-two");
+    fixture.patcher.apply(&text).unwrap();
+    let refused = fixture.patcher.apply(&text).unwrap_err().to_string();
+    assert!(refused.contains("place with the lines"), "{refused}");
+    assert_eq!(read(fixture.dir.path(), "src/a.txt"), "one\nthree\nfour\n");
 }
 
 #[test]
