@@ -203,8 +203,10 @@ impl ProviderConfig<'_> {
                 // The library says what is missing, and systems differ in where it comes from.
                 let hint = "https needs the certificates of the system: install the package ca-certificates, or name a file \
                             with SSL_CERT_FILE";
-                let context = UserError::new("there is no HTTP client").hint(hint);
-                Err(anyhow::Error::from(error).context(context))
+                let error = anyhow::Error::from(error);
+                let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+                let message = format!("there is no HTTP client: {}", causes.join(": "));
+                Err(UserError::new(message).hint(hint).into())
             }
             Err(other) => Err(other.into()),
         }

@@ -11,10 +11,12 @@ impl ToolBuilder {
     /// Of a tool that requires approval, only the calls whose accepted arguments this function selects wait for it.
     ///
     /// ```
+    /// use haft_core::schema::{object, string};
     /// use haft_core::{Args, Tool};
     ///
     /// let tool = Tool::builder("publish")
     ///     .description("Publishes a page.")
+    ///     .input(object().field("to", string().required()))
     ///     .requires_approval("May it be published for everyone?")
     ///     .approval_only_for(|args: &Args| args.to_value()["to"] == "everyone")
     ///     .handler(|_: Args| "published")

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use haft::Media;
-use haft::records::{Retrievable, ToolCall, ToolResults};
+use haft::records::{CallState, Retrievable, ToolCall, ToolResults};
 use haft::stores::Row;
 use haft::turn::{StoredTurns, TurnError, TurnRecord};
 
@@ -96,7 +96,9 @@ impl RecordView<'_> {
         let raw = call.raw().to_text();
         let mut text =
             format!("{} {}", sanitize(call.tool()), self.shorten(&sanitize(&raw), MAX_ARGS));
-        if call.started_at.is_some() && call.completed_at.is_some() {
+        // How long a call took whose process died is not known.
+        let is_timed = call.started_at.is_some() && call.completed_at.is_some();
+        if is_timed && call.state() != CallState::Unknown {
             let duration = Duration::from_millis(call.time.tool);
             text.push_str(&muted(&format!("  {}", format_duration(duration))));
         }

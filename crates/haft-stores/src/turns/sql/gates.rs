@@ -94,16 +94,8 @@ pub(in crate::turns) async fn list_gates<T: SqlTransaction>(
     if query.open {
         condition.push_str(" AND gates.settlement IS NULL");
     }
-    let mut gates = Vec::new();
-    for row in super::query(tx, &gates_sql(&condition), &values).await? {
-        match SqlGate::read(key, row) {
-            Ok(gate) => gates.push(gate.row),
-            // It must not hide the others. Its turn says that it is damaged.
-            Err(StoreError::Damaged { .. }) if query.id.is_none() && query.turn.is_none() => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(gates)
+    let gates = query_gates(tx, key, &condition, &values).await?;
+    Ok(gates.into_iter().map(|it| it.row).collect())
 }
 
 /// Opens a gate of a turn, unless it is open.
