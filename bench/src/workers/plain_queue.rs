@@ -17,7 +17,8 @@ const COMMITS: usize = 5;
 ///
 /// When the server refuses something.
 pub(super) async fn measure(url: &str, jobs: usize) -> Result<f64, String> {
-    let (mut clients, mut connections) = (Vec::new(), JoinSet::new());
+    let mut clients = Vec::new();
+    let mut connections = JoinSet::new();
     for _ in 0..CONNECTIONS {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await.map_err(text)?;
         connections.spawn(connection);
@@ -31,7 +32,8 @@ pub(super) async fn measure(url: &str, jobs: usize) -> Result<f64, String> {
          INSERT INTO plain_jobs (state) SELECT 'queued' FROM generate_series(1, {jobs})"
     );
     first.batch_execute(&create).await.map_err(text)?;
-    let (mut tasks, began) = (JoinSet::new(), now());
+    let mut tasks = JoinSet::new();
+    let began = now();
     for client in clients {
         tasks.spawn(run_jobs(client));
     }

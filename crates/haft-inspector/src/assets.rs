@@ -86,7 +86,7 @@ mod tests {
 
     use super::{ALL, page_at};
 
-    /// What a browser loads is at most 120 KB.
+    /// What a browser loads is at most 85 KB.
     #[test]
     fn the_page_is_small() {
         let sizes = ALL.iter().map(|asset| {
@@ -97,7 +97,7 @@ mod tests {
         });
         let total: usize = sizes.sum();
         println!("{total} bytes");
-        assert!(total <= 120_000, "{total} bytes");
+        assert!(total <= 85_000, "{total} bytes");
     }
 
     #[test]

@@ -81,7 +81,8 @@ impl ConversationObject {
 
     async fn settle(&self, decision: GateDecision) -> Result<(), HandlerError> {
         let id: GateId = decision.gate.parse().map_err(|error| refuse(400, &error))?;
-        let (gates, by) = (self.agent.gates(), decision.by.as_str());
+        let gates = self.agent.gates();
+        let by = decision.by.as_str();
         let value = || decision.value.clone().ok_or_else(|| refuse(400, &"`value` is missing"));
         let settled = match decision.choice {
             GateChoice::Approve => gates.resolve(&id, Value::Bool(true), by).await,

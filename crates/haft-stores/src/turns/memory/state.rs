@@ -69,7 +69,9 @@ impl StoreState {
         self.last_turn += 1;
         let number = self.last_turn;
         self.numbers.insert(new.id, number);
-        let (records, journal, gates) = (Vec::new(), Vec::new(), Vec::new());
+        let records = Vec::new();
+        let journal = Vec::new();
+        let gates = Vec::new();
         self.turns.insert(number, Turn { row, records, journal, gates, ended: 0 });
         self.apply(number, new.writes, now);
         Ok(lease)
